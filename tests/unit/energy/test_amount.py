@@ -298,3 +298,13 @@ def test_a_counter_that_was_not_read_for_three_usual_times_is_doubted_where_that
         (METERS.unread.id, pytest.approx(usual_s * gap_s))
     ] * told
     assert amount(counter, usual_s * 5, usual_s * 55).doubts == ()
+
+
+@pytest.mark.parametrize(("missing_ratio", "told"), [(0.95e-6, False), (1.05e-6, True)])
+def test_a_millionth_of_a_window_may_lack_samples_unsaid(missing_ratio, told):
+    """That is how well the length of a window mean is known."""
+    duration_s = np.ones(19)
+    duration_s[9] -= 10 * missing_ratio
+    found = amount(series("window mean", np.arange(1.0, 20.0), 50.0, duration_s), 5.0, 15.0)
+    assert found.value == pytest.approx(500.0)
+    assert [doubt.id for doubt in found.doubts] == [METERS.gap.id] * told

@@ -8,7 +8,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.drivers.protocols import Counters
-from perjoule.energy.coefficients import ModelledHosts
+from perjoule.energy.coefficients import ModelledHosts, _beyond
 from perjoule.energy.terms import budget
 from perjoule.measures.energies import EFFICIENCY, Work, of_window
 from perjoule.measures.points import points
@@ -412,3 +412,20 @@ def test_the_energy_of_a_steady_host_moves_with_each_coefficient_by_its_formula(
     assert {term.name: term.standard_j for term in alone} == pytest.approx(
         {name: 0.8 * abs(expected_j[name]) for name in of_board}
     )
+
+
+@pytest.mark.parametrize(("error_j", "told"), [(0.95e-9, False), (1.05e-9, True)])
+def test_an_error_below_a_nanojoule_is_none(made, error_j, told):
+    hosts, _, _ = steady_host(made, 0.4, (0.0, 0.0, 0.0))
+    hardware = present(hosts.record.hardware)
+    known = replace(hardware, switch_w=replace(hardware.switch_w, sigma=error_j / 10))
+    hosts = ModelledHosts(replace(hosts.record, hardware=known), hosts.series)
+    (switch,) = (one for one in hosts.series if one.channel.component == "switch")
+    found = hosts.terms(((1, switch),), ((10.0, 20.0, 1.0),))
+    assert [term.standard_j for term in found] == [pytest.approx(error_j)] * told
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("ratio", "told"), [(0.95e-12, False), (1.05e-12, True)])
+def test_a_trillionth_of_the_idle_energy_is_rounding(sign, ratio, told):
+    assert (_beyond(1000.0 * (1 + sign * ratio), 1000.0) != 0) == told

@@ -4,7 +4,7 @@ not known.
 
 from dataclasses import replace
 from itertools import pairwise
-from math import sqrt
+from math import isnan, sqrt
 
 import numpy as np
 import pytest
@@ -359,3 +359,14 @@ def test_a_counter_steps_by_no_more_than_its_meter_can_show_since_its_last_updat
         not possible
     )
     assert (curve.piece(10)[1] > 0) == possible
+
+
+@pytest.mark.parametrize(("apart_s", "joined"), [(0.0, True), (0.95e-9, True), (1.05e-9, False)])
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_pieces_that_are_a_nanosecond_apart_join(made, side, apart_s, joined):
+    """Of 10 W before and 30 W after, one of 20 W stepped in its middle."""
+    duration_s = np.ones(3)
+    duration_s[1 if side == "before" else 2] -= apart_s
+    curve = Integral(made.stating("window mean", [1.0, 2.0, 3.0], [10.0, 20.0, 30.0], duration_s))
+    assert isnan(curve.step_s(1)) == (not joined)
+    assert not joined or curve.step_s(1) == pytest.approx(0.5)

@@ -490,3 +490,20 @@ def test_terms_at_the_ends_of_a_series_and_of_steps(made, semantics, value, stat
     plain = made.stating(semantics, t_s, value(t_s), **stated)
     found = present(budget(replace(plain, asked_s=t_s - 0.05, arrived_s=t_s + 0.05), *window))
     assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(standard_j)
+
+
+@pytest.mark.parametrize(("missing_ratio", "told"), [(0.95e-6, False), (1.05e-6, True)])
+def test_what_is_missing_counts_from_a_millionth_of_the_window_on(made, missing_ratio, told):
+    duration_s = np.ones(20)
+    duration_s[9] -= 10 * missing_ratio
+    power_w = 50.0 + np.arange(20) % 2
+    found = present(budget(made.stating("window mean", np.arange(1.0, 21.0), power_w, duration_s), 5.0, 15.0))
+    assert ("gaps" in {t.name for t in found.terms}) == told
+
+
+@pytest.mark.parametrize(("ratio", "told"), [(0.95e-12, False), (1.05e-12, True)])
+def test_a_term_of_a_trillionth_of_the_energy_is_rounding(made, ratio, told):
+    """That of a step q where all samples stand on it: q / sqrt(12) of each watt."""
+    steady = made.stating("window mean", np.arange(1.0, 21.0), 50.0, 1.0, resolution=ratio * sqrt(12) * 50.0)
+    found = present(budget(steady, 5.0, 15.0))
+    assert ("resolution" in {t.name for t in found.terms}) == told

@@ -13,6 +13,8 @@ from perjoule.model.doubts import CACHE, DERIVED, IN_FLIGHT, KINDS, METERS, TIME
 from perjoule.model.records import IMPORTED_BY
 from perjoule.trial.reading import Reading
 
+ABOVE_NETWORK = CACHE.above_network(host="client-1", times_ratio=2.0, direction="write")
+
 
 def test_a_plain_trial_has_no_doubts(made):
     series = [made.counter(c, "network_received", 101.0) for c in ("client-1", "client-2")]
@@ -45,6 +47,17 @@ def test_a_client_faster_than_its_network_is_reported(made, scale):
     assert doubts(Reading(trial(1.0), [])) == ()
     (doubt,) = doubts(Reading(trial(1.5), []))
     assert doubt == "client-1 moved 1.50 times what its network can carry: a cache served the write"
+
+
+def test_bytes_that_took_no_time_were_moved_in_a_nanosecond(made):
+    nodes = catalogue.cluster("odroid-hc4").nodes
+    client = next((n for n in nodes if n.role == "client"), nodes[0])
+    hosts = tuple(replace(h, node=client.name) for h in made.record().hosts)
+    moved = made.results((10.0, 10.0), (10.0, 20.0), moved_bytes=1000)
+    record = replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=hosts)
+    (above,) = (doubt for doubt in doubts(Reading(record, [])) if doubt.id == ABOVE_NETWORK.id)
+    ratio = 1000 / 1e-9 / client.board.nic_bytes_per_s.value
+    assert above.values["times_ratio"] == pytest.approx(ratio)
 
 
 def test_a_cluster_above_its_peak_is_reported(made):

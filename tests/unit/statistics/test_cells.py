@@ -6,7 +6,7 @@ import pytest
 
 from perjoule.cli.terminal.display import notes
 from perjoule.energy.baseline import OMITTED
-from perjoule.model import Clock, Direction, Ran
+from perjoule.model import Clock, Direction, Number, Ran, Redundancy
 from perjoule.model.doubts import REPETITIONS
 from perjoule.model.format import with_interval
 from perjoule.model.units import MIB
@@ -59,6 +59,18 @@ def test_dynamic_energy_that_one_repetition_omits_is_omitted_of_the_row_and_no_d
     assert "energy_j" in cell.metrics
     assert [key for key in cell.metrics if "dynamic" in key] == []
     assert notes([cell], []) == [f"in all rows: {OMITTED}"]
+
+
+def test_a_boundary_on_other_meters_has_the_grade_of_those_unless_a_repetition_omits_it(made):
+    both = {"clients": "PDU", "all": "wall"}
+    points, records = [], []
+    for n, grades, omitted in ((1, both, {}), (2, {"clients": "BMC"}, {"all": "refused"})):
+        plain = point(made, {}, n, omitted=omitted)
+        graded = {f"{name}_energy_j": Number(10.0, grade=grade) for name, grade in grades.items()}
+        points.append(replace(plain, by_key={**plain.by_key, **graded}))
+        records.append(made.record(plain.trial))
+    (alone,), (cell,) = cells(records[:1], points[:1]), cells(records, points)
+    assert (alone.grades, cell.grades) == (both, {"clients": "BMC+PDU"})
 
 
 def edp_ratios(points):
@@ -327,6 +339,22 @@ def test_what_repetitions_share_is_their_mean_by_source(made):
     assert cell.shared["energy_j"] == pytest.approx({"meter: gain": 0.02, "meter: offset": 0.05})
     assert cell.shared["edp_ratio"] == cell.shared["edp_js"]
     assert "throughput_bytes_per_s" not in cell.shared
+
+
+@pytest.mark.parametrize(
+    ("copies", "of_cell"),
+    [((2,), Redundancy(2)), ((2, 2), Redundancy(2)), ((2, None), Redundancy(2)), ((2, 3), None)],
+)
+def test_a_cell_has_the_redundancy_of_its_repetitions_where_they_agree(made, copies, of_cell):
+    points = [point(made, {}, n) for n in range(len(copies))]
+    records = [
+        replace(made.record(p.trial), redundancy=count and Redundancy(count))
+        for p, count in zip(points, copies, strict=True)
+    ]
+    (cell,) = cells(records, points)
+    assert cell.redundancy == of_cell
+    differs = REPETITIONS.redundancy_differs(redundancies=["2 copies", "3 copies"]).id
+    assert (differs in [doubt.id for doubt in cell.doubts]) == (of_cell is None)
 
 
 def test_a_cell_knows_when_its_trials_ran_and_how_many_hosts_stored(made):

@@ -114,3 +114,12 @@ def test_the_sample_whose_repetitions_were_decided_by_its_scatter_most_widens_th
             for w, s, f in zip((minus, plus), (one, other), widenings, strict=True)
         ]
         assert contrast(terms).error == pytest.approx(1.5 * plain.error)
+
+
+@pytest.mark.parametrize(("lacking", "freedom"), [(0.95e-9, 6), (1.05e-9, 5)])
+def test_degrees_of_freedom_are_an_integer_to_a_billionth(lacking, freedom):
+    """Two samples of four, of which one scatters by a root of r more: 6 - 3 (1 - r)^2 / (1 + r^2) of Welch's."""
+    more = math.sqrt(1 + math.sqrt(2 * lacking / 3))
+    logs = np.array([-0.15, -0.05, 0.05, 0.15])
+    found = contrast([(1, Sample(tuple(np.exp(logs)))), (-1, Sample(tuple(np.exp(more * logs))))])
+    assert found.freedom == freedom

@@ -129,3 +129,11 @@ def test_four_campaigns_can_show_a_step_and_one_on_either_side_has_no_interval()
     assert (first.at, first.ratio.low, first.ratio.high) == (1, 0, np.inf)
     assert first.ratio.mean == pytest.approx(0.08)
     assert (second.at, second.ratio.high < np.inf) == (2, True)
+
+
+def test_levels_without_scatter_are_known_to_a_billionth() -> None:
+    """Student's t of four degrees of freedom, of the difference of two means of three."""
+    (step,) = steps([100.0, 100.0, 100.0, 80.0, 80.0, 80.0], 1)
+    half = stats.t.ppf(0.975, 4) * 1e-9 * (2 / 3) ** 0.5
+    assert log(step.ratio.high / step.ratio.mean) == pytest.approx(half, rel=1e-4)
+    assert log(step.ratio.mean / step.ratio.low) == pytest.approx(half, rel=1e-4)

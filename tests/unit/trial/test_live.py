@@ -120,7 +120,7 @@ def test_rates_are_what_counters_grew_by_since_the_moment_before() -> None:
             {power: (1.5, 60.0), plug: (3.0, 180.0), cpu: (1.5, 3.25)},
             {plug: (3.0, 180.0), cpu: (2.0, 3.0)},  # nothing new, and a counter that fell
             {plug: (3.0009, 181.0), cpu: (4.0, 3.0)},  # not even a millisecond later
-            {plug: (3.0021, 181.6), cpu: (4.5, 3.0)},
+            {plug: (3.00195, 181.6), cpu: (4.5, 3.0)},
         ]
     )
     assert found == [
@@ -128,7 +128,7 @@ def test_rates_are_what_counters_grew_by_since_the_moment_before() -> None:
         {power: 60.0, watts_of_plug: 40.0, cpu: 0.5},
         {},
         {cpu: 0.0},
-        {watts_of_plug: pytest.approx(500.0), cpu: 0.0},
+        {watts_of_plug: pytest.approx(0.6 / 0.00105), cpu: 0.0},
     ]
     assert rates([]) == []
 

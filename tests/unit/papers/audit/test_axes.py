@@ -198,3 +198,18 @@ def test_an_axis_with_a_fault_is_refused(was: str, wrong: str, complaint: str):
     with pytest.raises(CampaignError) as refusal:
         published.read(TEXT.replace(was, wrong), "mine")
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("ratio", "kind"), [(1.95e-3, "agrees"), (2.05e-3, "disagrees")])
+def test_the_catalogue_states_bounds_to_three_digits(sign: int, ratio: float, kind: str, monkeypatch):
+    """The least mean of the load, with idle power, may be off by two in a thousand."""
+    own = catalogue.cluster("odroid-hc4")
+    paper = published.paper("green-storage")
+    bound_w = present(axes.load_bounds(paper.number("arm_peak"), paper)).low_w
+    # of the larger of the two
+    stated_w = bound_w / (1 - ratio) if sign > 0 else bound_w * (1 - ratio)
+    load = replace(present(own.load_w), low=stated_w - catalogue.idle_w(own, switch=False))
+    monkeypatch.setattr(catalogue, "cluster", lambda _name: replace(own, load_w=load))
+    least, *_ = axes.fit(paper)
+    assert (least.what.split(" (")[0], least.kind) == ("least mean power of the load", kind)

@@ -121,3 +121,9 @@ def test_a_number_printed_twice_is_named_by_what_the_other_is_of():
 def test_approximate_numbers_have_no_digits_to_compare():
     assert cause("~700.0 MiB/s") == ""
     assert cause("~440 MiB/s") == "agrees"
+
+
+def test_a_number_of_too_many_digits_has_no_digits_to_compare():
+    """It is infinite in 64 bits."""
+    huge = f', {{ id = "huge", quantity = "throughput", printed = "{"9" * 400} MiB/s", what = "huge" }}'
+    assert cause("441.6 MiB/s", "huge", more=huge) == ""

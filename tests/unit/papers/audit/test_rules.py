@@ -405,6 +405,15 @@ def test_caps_and_timers_leave_two_percent_of_a_bound_open(ratio, kind):
     assert [(v.rule, v.kind) for v in audit_cells([one], "")] == [("throughput <= TPP", kind)]
 
 
+def test_repetitions_are_held_against_their_own_numbers_and_counted_from_one():
+    two = cell(mean_w=(50.0, 60.0), duration_s=(10.0, 20.0), energy_j=(500.0, 1300.0))
+    found = audit_cells([two], "")
+    assert [(v.id.rsplit(", ", 2)[1:], v.kind) for v in found] == [
+        (["energy_j", "1"], "agrees"),
+        (["energy_j", "2"], "disagrees"),
+    ]
+
+
 def test_a_metric_that_a_repetition_lacks_is_held_against_nothing():
     one = cell(
         mean_w=(50.0, 60.0), duration_s=(10.0,), energy_j=(1.0, 2.0), throughput_bytes_per_s=(3.0, 4.0)

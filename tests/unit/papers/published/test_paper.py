@@ -1,5 +1,6 @@
 """What a printed number is in SI units, by the definitions of these; and words about numbers and claims."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -56,6 +57,14 @@ NUMBERS = [
 @pytest.mark.parametrize(("quantity", "printed", "value"), NUMBERS)
 def test_a_number_of_any_quantity_is_in_si_units(quantity, printed, value):
     assert number(quantity, printed).value == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("printed", "low", "high"), [("< 50 kW", 0.0, 50e3), ("> 50 kW", 50e3, inf), ("50 kW", 49.5e3, 50.5e3)]
+)
+def test_a_limit_is_anything_up_to_it_or_above(printed, low, high):
+    found = number("power", printed, "mean")
+    assert (found.low, found.high) == (low, high)
 
 
 def test_these_are_all_quantities():

@@ -79,6 +79,16 @@ def test_rows_and_columns_give_numbers_with_their_facts_in_si_units():
 
 
 @pytest.mark.parametrize(
+    ("behind", "low", "high"), [("1.5", 1.45, 1.55), ("0.5", 0.45, 0.55), ("2", 1.5, 2.5), ("0.0", 0.0, 0.05)]
+)
+def test_what_stands_behind_a_plus_minus_is_as_good_as_its_digits_and_not_below_nothing(behind, low, high):
+    paper = published.read(PAPER.replace("120.0 ± 1.5", f"120.0 ± {behind}"), "invented")
+    (uncertainty,) = paper.number("fast_read").uncertainties
+    assert uncertainty.value == float(behind) * MIB
+    assert (uncertainty.low, uncertainty.high) == pytest.approx((low * MIB, high * MIB))
+
+
+@pytest.mark.parametrize(
     ("rows_place", "numbers_place", "tables"),
     [
         ("Table I", "section 2", ("Table I",)),
