@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def correlation(stretches: Sequence[Floats]) -> Correlation:
     moved = [stretch - stretch[0] for stretch in stretches]  # so that the mean of equal samples is exact
     residuals = [stretch - stretch.mean() for stretch in moved]
     steepness = sum(float(place @ residual) for place, residual in zip(places, residuals, strict=True))
-    slope = steepness / (sum(float(place @ place) for place in places) or 1.0)
+    slope = steepness / (sum(float(place @ place) for place in places) or inf)
     residuals = [residual - slope * place for place, residual in zip(places, residuals, strict=True)]
     squares = sum(float(residual @ residual) for residual in residuals)
     if count < LEAST_COUNT or not squares:

@@ -343,6 +343,25 @@ def test_a_series_whose_pieces_are_not_kept_is_that_whose_are(made, monkeypatch,
     assert np.isfinite(seen[0][4]).sum() > 5
 
 
+@pytest.mark.parametrize(
+    ("step_j", "each_s", "stated", "judged"),
+    [
+        (0.3, 1.0, {}, False),
+        (0.0, 1.0, {}, False),
+        (99.0, 1.0, {"most_w": 100.0}, False),
+        (101.0, 1.0, {"most_w": 100.0}, True),
+        (40.0, 1.9, {"most_w": 100.0, "range_value": 200.0}, False),
+        (40.0, 2.1, {"most_w": 100.0, "range_value": 200.0}, True),
+        (-0.3, 1.0, {}, True),
+    ],
+)
+def test_a_counter_that_rises_as_it_can_needs_no_judgement(made, step_j, each_s, stated, judged):
+    """It would take several times the memory of a series of days."""
+    value = 100 + step_j * np.arange(20)
+    curve = Integral(made.stating("counter", each_s * np.arange(20), value, **stated))
+    assert (curve._rates is not None) == judged
+
+
 @pytest.mark.parametrize(("more_j", "possible"), [(-0.01, True), (0.01, False)])
 @pytest.mark.parametrize("request_s", [0.0, 0.3])
 def test_a_counter_steps_by_no_more_than_its_meter_can_show_since_its_last_update(

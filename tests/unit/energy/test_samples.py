@@ -33,6 +33,24 @@ def test_samples_in_order_are_not_copied(made):
 
 
 @pytest.mark.parametrize(
+    ("quantity", "values"),
+    [
+        ("power", [0.0, 0.0, 0.0]),
+        ("power", [0.5, 0.0, 0.5]),
+        ("power", [65533.95, 40.0, 40.0]),  # a watt below what may be "not known"
+        ("power", [40.0]),
+        ("power", []),
+        ("cpu", [-5.0, 0.0, 65535.0]),
+    ],
+)
+def test_samples_without_a_fault_are_not_copied_whatever_they_show(made, quantity, values):
+    series = made.series(made.channel(quantity=quantity), np.arange(float(len(values))), values)
+    found = in_order(series)
+    assert found.t_s is series.t_s
+    assert found.value is series.value
+
+
+@pytest.mark.parametrize(
     ("stamps_s", "t_s", "stamp_s"),
     [
         ((3.0, 3.0, 3.0), (3.0,), 0.0),  # nobody knows how coarse the stamps are: the first one counts
