@@ -51,6 +51,14 @@ def test_each_slip_is_found_by_its_rule(changed: dict[str, object], rules: list[
     assert _rules(**changed) == rules
 
 
+def test_a_slip_says_the_figures_that_show_it() -> None:
+    wrong = {"stress_w": 2.9, "hpl_gflop_per_s": 125.0, "network_mbit_per_s": 2.36}
+    figures = [figure for *_, figure in SOUND.model_copy(update=wrong).slips]
+    assert figures == ["stress-ng 2.9 W, idle 3 W", "12.5 Gflop/J of HPL", "2.36 Mbit/s, likely Gbit/s"]
+    (figure,) = (figure for *_, figure in SOUND.model_copy(update={"idle_w": 0.99}).slips)
+    assert figure == "0.99 W of 9 W"
+
+
 @pytest.mark.parametrize("figure", ["idle_w", "stress_w", "hpl_w", "hpl_gflop_per_s", "network_mbit_per_s"])
 def test_a_figure_is_positive_and_watts_of_a_board_are_no_megawatts(figure: str) -> None:
     def changed(value: float) -> MeasuredBoard:

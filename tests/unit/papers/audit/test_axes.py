@@ -98,6 +98,7 @@ def test_the_audit_finds_the_fit_within_the_bounds():
         ("agrees", "power with storage nodes fully used, no less than the peak", "63.68 W"),
     ]
     assert [v.printed for v in found[:3]] == ["45.70 W", "60.72 W", "63.68 W"]
+    assert "8 MiB/J (Figure 3)" in found[0].of
 
 
 def test_storage_nodes_at_work_take_idle_power_and_what_their_boards_and_disks_add():

@@ -229,6 +229,11 @@ def test_capacity_per_watt_is_that_of_the_catalogues_data_disks():
     capacity_bytes = sum(node.count * disk.capacity_bytes.value for node in nodes for disk in node.disks)
     rule = "capacity per watt"
     assert made(rule, whole, *powers) == [("density", "equals", capacity_bytes / 40)]
+    (recipe,) = (recipe for recipe in rules.recipes([whole, *powers]) if recipe.rule.startswith(rule))
+    each_tb = [sum(disk.capacity_bytes.value for disk in node.disks) / 1e12 for node in nodes]
+    assert [source.printed for source in recipe.inputs[1:]] == [
+        text for node, tb in zip(nodes, each_tb, strict=True) for text in (f"{node.count}", f"{tb:.12g} TB")
+    ]
     assert made(rule, whole, *powers[:2]) == [("density", "equals", capacity_bytes / 50)]
     assert made(rule, whole, powers[0], powers[3]) == []
     assert made(rule, number("x", "capacity per watt", 1.0, state="idle", cluster="box"), *powers) == []
@@ -428,4 +433,5 @@ def test_the_peak_is_that_of_the_cell_or_else_of_the_catalogues_cluster():
     assert [v.kind for v in audit_cells([told], "odroid-hc4")] == ["disagrees"]
     (found,) = audit_cells([untold], "odroid-hc4")
     assert (found.kind, found.recomputed) == ("agrees", "at most 445.360 MiB/s")
+    assert found.printed == f"{450e6 / 2**20:.6g} MiB/s"
     assert audit_cells([untold], "a cluster of one's own") == ()
