@@ -135,7 +135,7 @@ def test_a_curve_is_of_repetitions_that_have_the_power_of_all_loads(several: lis
     assert of_second.numbers["proportionality_ratio"].values == pytest.approx((2 - 90 / 50,))
 
 
-def test_a_level_of_which_a_repetition_lacks_joules_has_none_by_the_byte_and_leaves_the_others_theirs() -> None:
+def test_a_level_of_which_a_repetition_lacks_joules_has_none_by_the_byte() -> None:
     whole, lacking = cell(1.0, (60.0, 61.0)), cell(0.5, (50.0, 51.0))
     lacking = replace(lacking, metrics={**lacking.metrics, "energy_j": interval([500.0])})
     (found,) = proportionality([lacking, whole])
