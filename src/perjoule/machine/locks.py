@@ -77,5 +77,5 @@ def holders(descriptor: int) -> str:
 
 def _name(pid: str) -> str:
     with contextlib.suppress(OSError):
-        return f" ({Path('/proc', pid, 'comm').read_text().strip()})"
+        return f" ({Path('/proc', pid, 'comm').read_text(errors='replace').strip()})"
     return ""

@@ -107,7 +107,7 @@ def _birth_ticks(pid: int) -> int | None:
     be forgotten.
     """
     try:
-        state, *numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *numbers = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
     return None if state in "ZX" else int(numbers[18])

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from perjoule.machine import guarded
+from perjoule.machine.guarded import mountinfo
 
 MARK = "perjoule-made-this"
 UNDO = "power.end"  # in a scratch folder: what is still to be put back on this machine, so the folder stays
@@ -246,16 +247,23 @@ def _use(folder: Path) -> str:
         return "power states of this machine are still to be put back"
     place = f"{folder.resolve()}/"
     files = (_text(path) for path in Path("/sys/block").glob("loop*/loop/backing_file"))
-    mounted = (line.split()[4] for line in _text(Path("/proc/self/mountinfo")).splitlines())
-    listening = (line.split(maxsplit=7)[-1] for line in _text(Path("/proc/net/unix")).splitlines())
-    # Any user has a mount, or a socket, of a longer name with ours in it, and a socket of our very name that is in no folder.
+    mounted = (mount.place for mount in mountinfo.parsed(mountinfo.read()))
+    listening = (line.split(maxsplit=7)[-1] for line in _text(Path("/proc/net/unix")).split("\n") if line)
+    # Any user has a mount, or a socket, of a longer name with ours in it, and a socket of the very name of a file of ours, in a
+    # folder that they alone see in its place.
     if any(file.startswith(place) for file in files):
         return "a loop device still has its file there"
-    if any(point.startswith(place.replace(" ", r"\040")) for point in mounted):
+    if any(point.startswith(place) for point in mounted):
         return "something is still mounted there"
-    if any(name.startswith(place) and os.path.lexists(name) for name in listening):
+    if any(name.startswith(place) and _is_socket(name) for name in listening):
         return "a process still listens there"
     return ""
+
+
+def _is_socket(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    return False
 
 
 def _text(path: Path) -> str:

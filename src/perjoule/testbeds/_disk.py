@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import re
 import struct
 import subprocess
 import time
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.machine import removal
+from perjoule.machine.guarded import mountinfo
 from perjoule.machine.mirrors import WAYS, loaded
 from perjoule.model import Disk
 from perjoule.model.errors import MachineError
@@ -28,7 +28,6 @@ _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
 _NO_LOG_FLUSH = struct.pack("=I", 2)
 _TIMEOUT_S = 60.0
 _GONE_S = 10.0
-_MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"  # as the kernel says it of a file behind a device
 
 
@@ -47,7 +46,7 @@ def loops() -> tuple[Loop, ...]:
     loops_found: list[Loop] = []
     for folder in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
-            backing = (folder / "loop" / "backing_file").read_text().rstrip("\n")
+            backing = os.fsdecode((folder / "loop" / "backing_file").read_bytes()).rstrip("\n")
             path = Path(backing.removesuffix(_DELETED))
             loops_found.append(
                 Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED))
@@ -149,17 +148,10 @@ def _number(name: str) -> str:
     return Path("/sys/block", name, "dev").read_text().strip()
 
 
-def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
-    """Read from /proc/self/mountinfo the mounts below a folder: where, and from which source; later mounts
-    first.
-    """
-    mounts_found: list[tuple[Path, str]] = []
-    for line in mountinfo.splitlines():
-        place_text, _, source_text = line.partition(" - ")
-        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), place_text.split()[4]))
-        if folder in place.parents:
-            mounts_found.append((place, source_text.split()[1]))
-    return mounts_found[::-1]
+def mounts(listing: str, folder: Path) -> list[tuple[Path, str]]:
+    """Read from mountinfo the mounts below a folder: where, and from which source; later mounts first."""
+    places = [(Path(mount.place), mount.source) for mount in mountinfo.parsed(listing)]
+    return [(place, source) for place, source in reversed(places) if folder in place.parents]
 
 
 def remove(folder: Path) -> int:
@@ -171,14 +163,14 @@ def remove(folder: Path) -> int:
     """
     disks = below(folder)
     ours = _paths(disks)
-    places = mounts(_MOUNTS.read_text(), folder)
+    places = mounts(mountinfo.read(), folder)
     with ThreadPoolExecutor(8) as pool:
         for place, source in places:
             pool.submit(_unmount, place, source if source in ours else "")
     for loop in below(folder):  # a run that was killed before its disk was mounted
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
     end(lambda: below(folder))
-    if stuck := mounts(_MOUNTS.read_text(), folder):
+    if stuck := mounts(mountinfo.read(), folder):
         raise MachineError(
             "can't be unmounted",
             where=str(stuck[0][0]),
@@ -280,7 +272,7 @@ def unplug_inside(folder: Path, pids: Iterable[int]) -> None:
     ours = _paths(below(folder))
     for pid in pids:
         with contextlib.suppress(OSError):
-            for place, source in mounts(Path(f"/proc/{pid}/mountinfo").read_text(), folder):
+            for place, source in mounts(mountinfo.read(Path(f"/proc/{pid}/mountinfo")), folder):
                 if source in ours:
                     ours.discard(source)
                     unplug(Path(f"/proc/{pid}/root", place.relative_to("/")), source)

@@ -126,7 +126,6 @@ def tool(*argv: str | Path, lock: int) -> str:
             [str(argument) for argument in argv],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
             timeout=_TIMEOUT_S,
             pass_fds=(lock,),
             check=False,
@@ -138,7 +137,7 @@ def tool(*argv: str | Path, lock: int) -> str:
         raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
     if completed.returncode:
         lines = (
-            completed.stderr.strip() or completed.stdout.strip() or f"ended with {completed.returncode}"
+            _text(completed.stderr) or _text(completed.stdout) or f"ended with {completed.returncode}"
         ).splitlines()
         message = next((line.strip() for line in lines if not line.lstrip().startswith("WARNING")), lines[0])
         raise MachineError(
@@ -146,4 +145,9 @@ def tool(*argv: str | Path, lock: int) -> str:
             where=str(argv[-1]),
             next="check its options and the free space",
         )
-    return completed.stdout.strip()
+    return _text(completed.stdout)
+
+
+def _text(output: bytes) -> str:
+    """Return what a tool prints: it may name what other users have, in bytes that are no text."""
+    return output.decode(errors="replace").strip()

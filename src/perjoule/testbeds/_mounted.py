@@ -1,39 +1,16 @@
-"""Whether what is mounted is the disk that we made: the whole of its file system, from that device.
-https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html"""
+"""Whether what is mounted is the disk that we made: the whole of its file system, from that device."""
 
-import re
 from collections.abc import Callable
-from typing import NamedTuple
 
+from perjoule.machine.guarded import mountinfo
 from perjoule.model.errors import MachineError
 
 
-class Mount(NamedTuple):
-    """A line of mountinfo."""
-
-    number: str  # of its device, "8:16"; one of no device on btrfs and ZFS
-    root: str  # what of the file system is seen there
-    place: str
-    kind: str
-    source: str
-
-
-def mounts(mountinfo: str) -> list[Mount]:
-    """Parse /proc/PID/mountinfo; the last one of a place is the one that is seen."""
-    parsed: list[Mount] = []
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        _, _, number, root, place, *_ = map(_plain, before.split(" "))
-        kind, source, *_ = map(_plain, after.split(" "))
-        parsed.append(Mount(number, root, place, kind, source))
-    return parsed
-
-
-def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: Callable[[str], str]) -> None:
+def require_mounted(listing: str, place: str, source: str, kind: str, number: Callable[[str], str]) -> None:
     """Check what is mounted on a place.
 
     Args:
-        mountinfo: as the mounting process's host has it.
+        listing: mountinfo, as the mounting process's host has it.
         place: without links.
         source: the device that should be there, or the pool of ZFS.
         kind: of the file system.
@@ -42,7 +19,11 @@ def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: 
     Raises:
         MachineError: it is not this file system, not the whole of it, or from another device.
     """
-    mount = next((mounted for mounted in reversed(mounts(mountinfo)) if mounted.place == place), None)
+    try:
+        listed = reversed(mountinfo.parsed(listing))
+    except ValueError as error:
+        raise MachineError(str(error), where=place) from None
+    mount = next((mounted for mounted in listed if mounted.place == place), None)
     advice = "see `findmnt`; perjoule has unmounted it"
     if mount is None or mount.kind != kind:
         raise MachineError(
@@ -60,7 +41,3 @@ def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: 
         raise MachineError(
             f"{mount.source} ({mount.number}) is mounted, not {source}", where=place, next=advice
         )
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

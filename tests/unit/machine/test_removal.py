@@ -203,10 +203,10 @@ def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tm
     told.write_text(
         f"36 35 7:0 / {folder}/disk rw - ext4 /dev/loop0 rw\n" if "mounted" in use else f"{folder}/disk.img\n"
     )
-    read, glob = Path.read_text, Path.glob
+    read, glob = Path.read_bytes, Path.glob
     monkeypatch.setattr(
         Path,
-        "read_text",
+        "read_bytes",
         lambda p, **w: read(told if p == Path("/proc/self/mountinfo") and "mounted" in use else p, **w),
     )
     monkeypatch.setattr(
@@ -221,25 +221,33 @@ def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tm
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
-    """A mount whose path ends as ours is called, a socket of a name without a file, and one of our very name elsewhere."""
+    """A mount whose path ends as ours is called or would begin a line with it, a socket of a name without a file, and
+    ones of the very names of ours elsewhere.
+    """
     folder = tmp_path / "perjoule-local-0badcafe"
     folder.mkdir()
     mark(folder)
-    place = Path(f"{tmp_path}/theirs{folder}/x")
-    place.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    places = [
+        Path(f"{tmp_path}/theirs{folder}/x"),
+        Path(f"{tmp_path}/theirs\x0c1\u20032\u20033:4\u2003root\u2003{folder}/x\u2003"),
+        tmp_path / "theirs\udcff\x0c\r",
+    ]
+    for place in places:
+        place.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     script = """
-    mount -t tmpfs none "$1" && mkdir "$2" && cd "$2" && exec "$3" -I -c "$4" "$2/s"
+    mount -t tmpfs none "$1" && mkdir "$2" && cd "$2" && exec "$3" -I -c "$4" "$2/s" "$2/$5"
     """
     listen = """if True:
     import socket, sys, time
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(sys.argv[1])
-    listening.listen()
+    sockets = [socket.socket(socket.AF_UNIX) for _ in sys.argv[1:]]
+    for listening, name in zip(sockets, sys.argv[1:]):
+        listening.bind(name)
+        listening.listen()
     print(flush=True)
     time.sleep(600)
     """
-    argv = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, folder, sys.executable, listen]
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, folder, sys.executable, listen, MARK]
     try:
         with (
             socket.socket(socket.AF_UNIX) as abstract,
@@ -255,7 +263,8 @@ def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
             finally:
                 elsewhere.kill()
     finally:
-        subprocess.run(["umount", place], check=True)
+        for place in places:
+            subprocess.run(["umount", place], check=True)
 
 
 def test_what_is_only_called_like_ours_is_left_and_named(tmp_path, theirs, monkeypatch):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from perjoule.machine.guarded import mountinfo
 from perjoule.machine.untrusted import json_from
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._format import tool
@@ -318,18 +319,16 @@ def _swaps(view: MachineView) -> Iterator[str]:
     if not lines or not lines[0].startswith("Filename"):
         raise ValueError("/proc/swaps is not as the kernel writes it")
     for line in lines[1:]:
-        yield view.real(_unescaped(line.split()[0]))
+        yield view.real(mountinfo.unescaped(line.split()[0]))
 
 
 def _mounts(view: MachineView, numbers: set[str], paths: set[str]) -> Iterator[str]:
-    lines = (view.proc / "self/mountinfo").read_text().splitlines()
-    if not lines:
+    mounts = mountinfo.parsed(mountinfo.read(view.proc / "self/mountinfo"))
+    if not mounts:
         raise ValueError("/proc/self/mountinfo is empty")
-    for line in lines:
-        fields_text, _, source = line.partition(" - ")
-        fields = fields_text.split()
-        if fields[2] in numbers or view.real(_unescaped(source.split()[1])) in paths:
-            yield _unescaped(fields[4])
+    for mount in mounts:
+        if mount.number in numbers or view.real(mount.source) in paths:
+            yield mount.place
 
 
 def _opened(file: Path, numbers: set[str]) -> bool:
@@ -343,10 +342,6 @@ def _opened(file: Path, numbers: set[str]) -> bool:
 
 def _number(status: os.stat_result) -> str:
     return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def _read(path: Path) -> str:

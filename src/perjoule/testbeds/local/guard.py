@@ -7,6 +7,7 @@ import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
+from perjoule.machine.guarded import mountinfo
 from perjoule.model import Disk, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, _process
@@ -110,7 +111,7 @@ def free(folder: Path) -> None:
     """
     folder = folder.resolve()
     sources = {f"/dev/{loop.name}" for loop in _disk.below(folder)}
-    mounted = {source for _, source in _disk.mounts(Path("/proc/self/mountinfo").read_text(), folder)}
+    mounted = {source for _, source in _disk.mounts(mountinfo.read(), folder)}
     if sources and mounted <= sources and not _has_guard(folder):
         with contextlib.suppress(MachineError):  # it stays, and is named
             _disk.remove(folder)

@@ -5,16 +5,16 @@ https://docs.kernel.org/filesystems/fuse.html#control-filesystem
 """
 
 import contextlib
-import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from perjoule.machine.guarded import mountinfo
+
 CONTROL = Path("/sys/fs/fuse/connections")  # a folder for each: its number is that of the mount's device
 _PROC = Path("/proc")
-_KINDS = (b"fuse", b"fuseblk")
-_ESCAPED = re.compile(rb"\\(\d{3})")  # blanks and backslashes in a path
+_KINDS = ("fuse", "fuseblk")
 # of an open /dev/fuse; older kernels don't say it
 _SERVES = re.compile(r"^fuse_connection:\s*(\d+)$", re.MULTILINE)
 # Its mount of the control file system is seen by this shell alone, and goes with it. $0 is where it belongs.
@@ -77,22 +77,17 @@ def abort(numbers: Iterable[int]) -> None:
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ABORT_S, check=False)
 
 
-def parse(mountinfo: bytes) -> Iterator[tuple[int, Path]]:
+def parse(text: str) -> Iterator[tuple[int, Path]]:
     """Parse the number of each FUSE connection and where it is mounted from /proc/PID/mountinfo."""
-    for line in mountinfo.splitlines():
-        place, _, kind = line.partition(b" - ")
-        if kind.split(b" ")[0].split(b".")[0] in _KINDS:
-            device, _, target = place.split(b" ")[2:5]
-            major, minor = map(int, device.split(b":"))
-            yield (
-                major << 20 | minor,
-                Path(os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), target))),
-            )
+    for mount in mountinfo.parsed(text):
+        if mount.kind.partition(".")[0] in _KINDS:
+            major, minor = map(int, mount.number.split(":"))
+            yield major << 20 | minor, Path(mount.place)
 
 
 def _mounts(process: Path) -> list[tuple[int, Path]]:
     with contextlib.suppress(OSError):  # it has ended
-        return list(parse((process / "mountinfo").read_bytes()))
+        return list(parse(mountinfo.read(process / "mountinfo")))
     return []
 
 

@@ -7,7 +7,7 @@ import pytest
 from perjoule.testbeds.virtual import fuse
 
 RUN = Path("/var/tmp/perjoule/pj-00000001")
-MOUNTS = rb"""
+MOUNTS = r"""
 568 27 0:70 / /var/tmp/perjoule/pj-00000001/client-1/mnt rw,nosuid shared:5 - fuse.glusterfs storage-1:/v rw,user_id=0
 569 27 0:71 / /home/a\040b\134c/\303\244 rw - fuse sshfs rw
 570 27 0:72 / /sys/fs/fuse/connections rw - fusectl fusectl rw
