@@ -164,8 +164,10 @@ def remove(folder: Path) -> int:
     disks = below(folder)
     ours = _paths(disks)
     places = mounts(mountinfo.read(), folder)
+    # What lies in another mount goes with that: whoever may write there leads paths elsewhere.
+    outer = [pair for pair in places if not any(above in pair[0].parents for above, _ in places)]
     with ThreadPoolExecutor(8) as pool:
-        for place, source in places:
+        for place, source in outer:
             pool.submit(_unmount, place, source if source in ours else "")
     for loop in below(folder):  # a run that was killed before its disk was mounted
         _quietly("losetup", "--detach", f"/dev/{loop.name}")

@@ -108,6 +108,9 @@ is_bound() { # whether a folder of the run is mounted over $1 now
 }
 is_mine() { in_run "$1" || is_bound "$1"; }
 is_place() { in_run "$1" || is_over "$1"; } # of a mount
+is_mount() { # whether something is mounted at $1, and nobody can lead that path elsewhere
+  is_bound "$1" || { in_run "$1" && [[ $'\n'$(outermost "$folder")$'\n' = *$'\n'"$1"$'\n'* ]]; }
+}
 anywhere() { :; }
 readable() {
   case "$1" in
@@ -272,7 +275,7 @@ judged() {
           case ",$options," in *,suid,* | *,dev,* | *,exec,* | *,remount,* | *,*bind,* | *,move,* | *,loop*) return 1 ;; esac ;;
       esac
       argv=(mount -o nosuid,nodev -t "$kind" ${options:+-o "$options"} "$1" "$2") ;;
-    umount) fits "--force --lazy --quiet" is_mine "$@" ;;
+    umount) fits "--force --lazy --quiet" is_mount "$@" ;;
     modprobe)
       fits "--dry-run --quiet -- loop ext4 xfs btrfs f2fs fuse nfs nfsd ceph rbd raid1" false "$@" ;;
     kill)

@@ -62,21 +62,32 @@ withdraw() { # end what the kernel's NFS server exports below $1: it would keep 
   done < /var/lib/nfs/etab
   [ -z "$stays" ]
 }
+outermost() { # prints where something is mounted in the folder $1 itself, once for each that lies there; whoever may write to
+  local mounts mount key own above place places= # a disk could lead a path in it elsewhere. The last mount comes first
+  local -A outer=()
+  mapfile -t mounts < /proc/self/mountinfo
+  [[ ${mounts[*]} = *" $1/"* ]] || return 0
+  { while read -r key own && [ "$key" != mnt_id: ]; do :; done; } 5< "$1" < /proc/self/fdinfo/5
+  for mount in "${mounts[@]}"; do
+    read -r _ above _ _ place _ <<< "$mount"
+    printf -v place %b "$place"
+    case "$above $place" in "$own $1"/*) ! (cd -P -- "${place%/*}" && guarded "${place%/*}") || outer[$place]=1 ;; esac
+    [ -z "${outer[$place]}" ] || places=$place$'\n'$places
+  done
+  printf %s "$places"
+} 2> /dev/null
 remove() { # a folder of ours with all that is mounted and attached below; what could not undo stays, for the next one who tries
-  local mounts loop file place stays=
+  local loop file place stays=
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
   if [ -e "$1/power.end" ]; then # power states as they were
     alone "$1/power.end" && "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
   fi
   withdraw "$1" || stays=1
   unmap "$1"
-  IFS= read -r -d '' mounts < /proc/self/mountinfo
-  [[ $mounts != *"$1/"* ]] ||
-    findmnt --raw --noheadings --output TARGET | sort -r | while read -r place; do
-      case "$place" in "$1"/*) ;; *) continue ;; esac # any user mounts by FUSE, below a path that has ours in it, too
-      umount "$place" 2> /dev/null || umount --force --lazy "$place" 2> /dev/null
-      rmdir "$place" 2> /dev/null # with it go the copies of the mount in namespaces that somebody made meanwhile
-    done
+  outermost "$1" | while IFS= read -r place; do
+    umount "$place" || umount --force --lazy "$place" # with all that lies in it
+    rmdir "$place" # with it go the copies of the mount in namespaces that somebody made meanwhile
+  done 2> /dev/null
   for end in "$1"/*.end; do # what unmounting leaves: an array, a file system on somebody's device
     [ ! -e "$end" ] || { alone "$end" && "$BASH" --norc -- "$end"; } || stays=1
   done

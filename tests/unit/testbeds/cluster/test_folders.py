@@ -354,6 +354,56 @@ def test_a_mount_elsewhere_whose_path_has_the_runs_in_it_stays(host: Path) -> No
 
 
 @AS_ROOT
+def test_no_mount_is_undone_by_a_path_that_users_of_a_disk_lead_elsewhere(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They swap the folder above their mount as soon as root begins to unmount, and the paths are known."""
+    old = dead_run(host / "work")
+    disk, theirs, victim = old / "disk", old / "disk/theirs", host / "victim"
+    for place in (disk, theirs / "x", victim / "x"):
+        place.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    tools = host / "tools"
+    tools.mkdir()
+    (tools / "umount").write_text(
+        f"#!/bin/sh\n! mv {theirs} {disk}/away || ln -s {victim} {theirs}\n"
+        f'exec {shutil.which("umount")} "$@"\n'
+    )
+    (tools / "umount").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    try:
+        assert f"removed {old}" in said(host / "work")
+        assert (victim / "x").is_mount()
+    finally:
+        for place in (victim / "x", theirs / "x", disk / "away/x", disk):
+            subprocess.run(["umount", place], check=False, capture_output=True)
+
+
+@AS_ROOT
+def test_what_lies_over_another_mount_goes_with_it(host: Path) -> None:
+    old = dead_run(host / "work")
+    place = old / "disk"
+    place.mkdir()
+    for _ in range(3):
+        subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    assert f"removed {old}" in said(host / "work")
+
+
+@AS_ROOT
+def test_no_mount_in_a_folder_of_another_user_is_undone(host: Path) -> None:
+    old = dead_run(host / "work")
+    place = old / "theirs/x"
+    place.mkdir(parents=True)
+    os.chown(place.parent, NOBODY, NOBODY)
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    try:
+        assert f"left {old}" in said(host / "work")
+        assert place.is_mount()
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@AS_ROOT
 @pytest.mark.parametrize(
     ("program", "ready"),
     [

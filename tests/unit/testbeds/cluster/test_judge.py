@@ -5,6 +5,7 @@ Each of its answers is seen from outside: what has changed on the host, and not 
 """
 
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -449,6 +450,22 @@ def test_nothing_is_mounted_elsewhere_or_with_rights(host: Installed, victim: st
     )
 
 
+def test_only_what_is_mounted_in_the_runs_folder_itself_is_unmounted(host: Installed) -> None:
+    """Whoever may write to a disk could lead a path in it elsewhere."""
+    disk, nested = f"{host.run}/disk", f"{host.run}/disk/nested"
+    script = 'mount -t tmpfs none "$1" && mkdir "$2" && mount -t tmpfs none "$2"'
+    with holding(host) as keeper:
+        assert asked(keeper, 1, "mkdir", disk) == b"0 "
+        assert host.root("sh", "-c", script, "sh", disk, nested).returncode == 0
+        for number, argv in enumerate((["--lazy", nested], [nested], [f"{host.run}"]), start=2):
+            assert asked(keeper, number, "umount", *argv).startswith(b"126 perjoule: umount may not use"), (
+                argv
+            )
+        assert host.root("mountpoint", "-q", nested).returncode == 0
+        assert asked(keeper, 9, "umount", "--lazy", disk) == b"0 "
+        assert host.root("grep", "-F", disk, "/proc/self/mountinfo").stdout == b""
+
+
 def test_no_other_users_process_is_signalled_or_become(host: Installed) -> None:
     refused(
         host,
@@ -591,7 +608,7 @@ def test_a_long_program_is_judged_as_a_short_one_is(host: Installed) -> None:
 
 
 @contextlib.contextmanager
-def holding(host: Installed) -> Generator[None]:
+def holding(host: Installed) -> Generator[subprocess.Popen[bytes]]:
     """Have the helper keep the host during the block."""
     command = [
         "setpriv",
@@ -615,9 +632,20 @@ def holding(host: Installed) -> Generator[None]:
         child.stdin.flush()
         while child.stdout.readline() not in (b"ready\n", b""):
             pass
-        yield
+        yield child
         child.stdin.close()
         child.wait(60)
+
+
+def asked(keeper: subprocess.Popen[bytes], number: int, *argv: str) -> bytes:
+    """Have a helper that keeps the host run a command; return its answer."""
+    assert keeper.stdin
+    assert keeper.stdout
+    words = b"".join(os.fsencode(word) + b"\0" for word in argv)
+    keeper.stdin.write(b"run %d %d 0\n" % (number, len(argv)) + words)
+    keeper.stdin.flush()
+    _, _, code, out, err = keeper.stdout.readline().split()
+    return code + b" " + keeper.stdout.read(int(out) + int(err))
 
 
 def test_who_may_start_it_can_not_change_what_is_in_a_runs_folder_nor_signal_it(host: Installed) -> None:
