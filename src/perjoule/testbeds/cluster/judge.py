@@ -429,6 +429,7 @@ def _body() -> str:
         "btrfs_count": BTRFS_COUNT,
         "hold": HOLD,
         "signal": SIGNAL,
+        "helper": HELPER,
         "permitted": PERMITTED,
         "users_below": str(_USERS_BELOW),
     }

@@ -669,6 +669,14 @@ def test_who_may_start_it_can_not_change_what_is_in_a_runs_folder_nor_signal_it(
             assert host.root(*as_user, *argv).returncode != 0, argv
 
 
+def test_the_keeper_of_a_dead_run_that_still_waits_for_it_is_ended(host: Installed) -> None:
+    with holding(host) as waiting:
+        command = [*host.as_user(), "sudo", "-n", "--", HELPER, "keep", str(host.work), NAME]
+        done = host.root(*command, text=b"keep 11111111 " + RUN.encode() + b"\n")
+        assert b"\nready\n" in done.stdout, done.stdout
+        assert waiting.wait(20) == 0
+
+
 @pytest.mark.parametrize(
     "break_it",
     [
