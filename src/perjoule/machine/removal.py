@@ -194,8 +194,12 @@ def sweep(
         _require_guarded(within or Path(tempfile.gettempdir()))
     except OSError as error:
         return (), (f"{error.filename}: {error.strerror}, so nothing is removed there",)
+    lent = guarded.mounted_by_others()
     for folder in sorted((within or Path(tempfile.gettempdir())).iterdir()):
         if not _SCRATCH.fullmatch(folder.name):
+            continue
+        if str(folder.parent.resolve() / folder.name) in lent:  # there another user says whose it is
+            reasons.append(f"{folder}: another user has mounted it")
             continue
         try:
             descriptor = os.open(folder, _FOLDER)

@@ -16,9 +16,26 @@ for old in $2; do
     if [ -f "$old" ] && [ ! -L "$old" ]; then rm -f -- "$old" || exit; fi
 done
 """
+# Whether another user, but for those in $lenders (uid), has mounted $1, or what is above it: by FUSE they say whose all is
+# in it.
+LENT = r"""
+lent() {
+  local mounts mount place
+  mapfile -t mounts < /proc/self/mountinfo
+  for mount in "${mounts[@]}"; do
+    [[ ,${mount##* }, =~ ,user_id=([0-9]+), ]] && [[ " 0 $EUID $lenders " != *" ${BASH_REMATCH[1]} "* ]] || continue
+    read -r _ _ _ _ place _ <<< "$mount"
+    printf -v place %b "$place"
+    case "$1/" in "$place"/*) return 0 ;; esac
+  done
+  return 1
+}
+"""
 # `way` prints owner, mode (hexadecimal) and path of all that an absolute path leads through: folders, links, and what
 # those lead through. Whoever may change one of these may lead the path elsewhere.
-WAY = r"""
+WAY = (
+    LENT
+    + r"""
 way() {
   local ahead=$1/ at= part target links_count=0
   stat -c '%u %f /' / || return
@@ -29,6 +46,7 @@ way() {
       ..) at=${at%/*}; continue ;;
       *[[:cntrl:]]*) echo "$at has a folder with a control character in its name" >&2; return 1 ;;
     esac
+    ! lent "$at/$part" || { echo "$at/$part is what another user has mounted" >&2; return 1; }
     stat -c '%u %f %n' -- "$at/$part" || return
     if [ -L "$at/$part" ]; then
       ((++links_count <= 40)) || { echo "$1 has too many links" >&2; return 1; } # as many as the kernel follows
@@ -41,12 +59,14 @@ way() {
   done
 }
 """
+)
 # $1 an absolute path, $2 "always", or nothing: only as root. Names what on its way another user could change. Whoever
 # has called us by sudo is no other user.
 GUARDED = (
     WAY
     + r"""
 [ "$EUID" = 0 ] || [ "$2" = always ] || exit 0
+lenders=$SUDO_UID
 steps=$(way "$1") || exit
 while read -r owner mode place; do
   mode=$((16#$mode)) why=

@@ -6,9 +6,11 @@ Whoever may write to a folder, without the sticky bit, may rename and replace wh
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from errno import ELOOP
 from pathlib import Path
+
+from perjoule.machine import guarded
 
 MOST_LINKS_COUNT = 40  # of one path, as in Linux
 
@@ -23,9 +25,11 @@ def meddlers(folder: Path) -> str:
     """
     if os.geteuid() != 0 or not _rules_all_users():
         return ""
-    trusted = {0, *callers()}
-    *_, last = ways = list(_way(folder.absolute()))
+    trusted, lent = {0, *callers()}, guarded.mounted_by_others(callers())
+    *_, last = ways = list(_way(folder.absolute(), lent))
     for step in ways:
+        if str(step) in lent:
+            return f"another user has mounted {step}"
         state = step.lstat()
         if state.st_uid not in trusted:
             return f"{step} belongs to another user (uid {state.st_uid})"
@@ -53,14 +57,19 @@ def _rules_all_users() -> bool:
     return Path("/proc/self/uid_map").read_text().split()[:2] == ["0", "0"]
 
 
-def _way(path: Path) -> Iterator[Path]:
-    """Yield each folder that a path leads through, as far as it exists, and each link on the way with its folders."""
+def _way(path: Path, ends: Collection[str]) -> Iterator[Path]:
+    """Yield each folder that a path leads through, as far as it exists, and each link on the way with its folders.
+    The first of `ends` is the last one, and not touched: it may never answer.
+    """
     ahead, reached, links_count = list(reversed(path.parts[1:])), Path("/"), 0
     yield reached
     while ahead:
         step = reached / ahead.pop()
         if step.name == "..":
             reached = reached.parent
+        elif str(step) in ends:
+            yield step
+            return
         elif step.is_symlink():
             yield step
             links_count += 1

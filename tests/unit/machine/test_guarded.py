@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from fuse import lent
 from perjoule.machine import guarded, removal
 from perjoule.machine.scripts import BASH, GUARDED
+from perjoule.machine.strangers import meddlers
+from perjoule.testbeds.local import LocalHost, power
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
@@ -132,3 +135,32 @@ def test_a_host_that_can_not_follow_a_path_says_so(open_folder: Path) -> None:
     assert "No such file" in meddled(open_folder / "missing/below")
     (strange := open_folder / "x\n0 41ed /").mkdir()
     assert meddled(strange).endswith("a control character in its name")
+
+
+@AS_ROOT
+@pytest.mark.timeout(30)
+def test_what_another_user_has_mounted_is_not_taken_for_roots_whatever_it_says(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that root has all in it; this one says nothing, and so holds up whoever touches it."""
+    (theirs := open_folder / "perjoule-power-0123abcd").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    with lent(theirs):
+        for place in (theirs, theirs / "below"):
+            with pytest.raises(PermissionError, match="another user has mounted it") as caught:
+                guarded.require(place)
+            assert caught.value.filename == str(theirs)
+            assert meddled(place) == f"{theirs} is what another user has mounted"
+        assert removal.sweep() == ((), (f"{theirs}: another user has mounted it",))
+        assert power.clean(LocalHost(open_folder)) == ([], [])
+    with lent(theirs, uid=0):
+        assert str(theirs) not in guarded.mounted_by_others()
+
+
+@AS_ROOT
+@pytest.mark.timeout(30)
+def test_results_are_not_written_where_another_user_has_mounted_something(open_folder: Path) -> None:
+    (theirs := open_folder / "theirs").mkdir()
+    with lent(theirs):
+        assert meddlers(theirs / "results") == f"another user has mounted {theirs}"
+    assert meddlers(theirs / "results") == ""

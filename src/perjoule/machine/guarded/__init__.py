@@ -1,5 +1,5 @@
 """Folders that nobody but us and root can change or lead elsewhere: opened part by part, each judged by its
-descriptor.
+descriptor. What another user has mounted is none: by FUSE they say whose all is in it.
 
 What is judged and then used by its path is the same folder, since only its owner and root could put another
 there.
@@ -10,6 +10,8 @@ import os
 import stat
 from collections.abc import Collection
 from pathlib import Path
+
+from perjoule.machine.guarded import mountinfo
 
 _PART = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS_COUNT = 40  # as the kernel follows
@@ -29,12 +31,15 @@ def opened(path: Path, *, make: bool = False, trusted: Collection[int] = ()) -> 
         OSError: it can't be opened or made; PermissionError if another user could write there, or rename what
             is on the way.
     """
+    lent = mounted_by_others(trusted)
     missing = list(reversed(path.absolute().parts[1:]))
     descriptor, place, links_count = os.open("/", _PART), Path("/"), 0
     try:
         _judge(os.fstat(descriptor), place, trusted)
         while missing:
             part = missing.pop()
+            if (step := str(place / part)) in lent:  # before it is touched: it may never answer
+                raise PermissionError(errno.EPERM, "another user has mounted it", step)
             if (target := _link(part, descriptor, place / part, trusted)) is not None:
                 links_count += 1
                 if links_count > _MOST_LINKS_COUNT:
@@ -57,6 +62,12 @@ def opened(path: Path, *, make: bool = False, trusted: Collection[int] = ()) -> 
 def require(path: Path, *, make: bool = False, trusted: Collection[int] = ()) -> None:
     """Require that a folder is of this kind. Raises OSError, as `opened` does."""
     os.close(opened(path, make=make, trusted=trusted))
+
+
+def mounted_by_others(trusted: Collection[int] = ()) -> frozenset[str]:
+    """Return where other users have mounted something, but for these (uid). Raises OSError."""
+    ours = (0, os.geteuid(), *trusted)
+    return frozenset(mount.place for mount in mountinfo.parsed(mountinfo.read()) if mount.uid not in ours)
 
 
 def _link(part: str, above: int, place: Path, trusted: Collection[int]) -> Path | None:

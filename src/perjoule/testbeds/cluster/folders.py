@@ -5,8 +5,12 @@ has the kernel say where it is, and looks at it and at all that is above it. Wha
 elsewhere by anybody but its owner and root.
 """
 
+from perjoule.machine.scripts import LENT
+
 # `guarded` and `enter` leave in `why` what is wrong, then "; ", then what to do.
-FOLDERS = r"""
+FOLDERS = (
+    LENT
+    + r"""
 guarded() { # whether . is $1, and nobody but us and root can write to it, rename it, or rename what is above it
   local place=$1 above=. pairs=() owner mode file named
   until pairs+=("$above" "$place"); [ "$place" = / ]; do above+=/.. place=${place%/*} place=${place:-/}; done
@@ -43,6 +47,8 @@ ours() { # whether . is the folder of runs $1: guarded, ours alone, and all in i
 approach() { # goes to $1, or to what is there of the way to it, and judges it; `missing` is the rest of the way
   local above=$1
   missing=()
+  why="$above is what another user has mounted; set work to another folder"
+  ! lent "$above" || return 1
   until [ -e "$above" ] || [ -L "$above" ]; do missing=("${above##*/}" "${missing[@]}") above=${above%/*} above=${above:-/}; done
   why="$above can't be entered; set work" # nor can root enter by another user's link, where the kernel protects links
   [ ! -L "$above" ] || why="$above is a link; set work to a path without links (see realpath)"
@@ -59,6 +65,7 @@ enter() { # goes to $1, and makes it if it is missing, with what is above it
   [ ${#missing[@]} = 0 ] || ours "$1"
 }
 """
+)
 
 # `machine` is a kernel since its start and a network namespace: one for all names of a machine, another for a
 # virtual host or a container with a network of its own. A host's name can't begin with "@".

@@ -147,6 +147,7 @@ trap 'ended=1; trap "" TERM; exec < /dev/null' TERM
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1/cluster
+! lent "$there" || there=/ # it may never answer
 until [ -d "$there" ]; do there=${there%/*}; there=${there:-/}; done
 read -r free_blocks blocks block_bytes < <(stat -f -c '%a %b %S' "$there")
 read -r system < /proc/sys/kernel/ostype

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from endless import endless
+from fuse import lent
 from perjoule.drivers.protocols import Check
 from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.facts import probe
@@ -284,6 +285,18 @@ def test_no_program_is_run_at_the_end_that_others_could_have_written(host: Path,
     assert next(line for line in lines if line.startswith(("left", "refused", "removed"))).startswith(
         f"left {old}" if name == "disk.end" else "refused a killed run changed power states"
     )
+
+
+@AS_ROOT
+@pytest.mark.timeout(30)
+def test_a_work_folder_that_another_user_has_mounted_is_refused_and_not_touched(host: Path) -> None:
+    """It may say that root has all in it, the programs at a run's end too."""
+    (work := host / "work").mkdir()
+    with lent(work):
+        assert (
+            answer(work)
+            == f"refused {work}/cluster is what another user has mounted; set work to another folder"
+        )
 
 
 def test_what_could_not_undo_stays_with_the_folder_and_is_named(host: Path) -> None:
