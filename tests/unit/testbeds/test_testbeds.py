@@ -496,6 +496,21 @@ def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path
     assert [path.name for path in registry.iterdir()] == ["lock"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
+def test_no_run_is_where_another_user_could_put_another_folder_in_its_place(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A desktop lets any user attach a file of theirs, call it as a run's, and remove it."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 4711, 4711)
+    folder = theirs / "x/pj-0000000a"
+    loop = _disk.Loop("loop99", "7:99", folder / "disk.img", deleted=True)
+    monkeypatch.setattr(_disk, "loops", lambda: (loop,))
+    assert runs.strangers() == (f"{folder}: {theirs}: belongs to another user",)
+    assert runs.dead() == ()
+
+
 def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mark, "LETTING_GO_S", 0.05)
     run = runs.fresh()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from perjoule.machine import locks
+from perjoule.machine import guarded, locks
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup
 
@@ -105,6 +105,13 @@ class Run:
 
     def strange(self) -> str:
         """Return why a run's folder, or other parts of it, is not ours to remove; "" if it is ours."""
+        above = next(path for path in self.folder.parents if os.path.lexists(path))
+        try:
+            guarded.require(
+                above
+            )  # as whoever makes one does: else another user could put another in its place
+        except OSError as error:
+            return f"{error.filename}: {(error.strerror or str(error)).lower()}"
         try:
             state = self.folder.lstat()
         except OSError:
