@@ -90,7 +90,8 @@ def _folder(client: Host) -> Path:
 
 def _identity(client: Host, path: Path) -> str:
     """The device's number, and its disk sequence number if the kernel has one (since Linux 5.15)."""
-    identity = client.read(Path("/sys/block", path.name, "dev")).decode().strip()
+    disk = Path("/sys/block", path.name)
+    identity = client.read(disk / "dev").decode(errors="replace").strip()
     with suppress(WorkloadError):
-        identity += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"
+        identity += f" {client.read(disk / 'diskseq').decode(errors='replace').strip()}"
     return identity

@@ -142,7 +142,11 @@ class _Rbd(CephCluster):
         path, image = self.devices[client.name], ""
         if re.fullmatch(r"/dev/rbd\d+", str(path)):
             with suppress(WorkloadError):
-                image = client.read(mapped.DEVICES / path.name.removeprefix("rbd") / "name").decode().strip()
+                image = (
+                    client.read(mapped.DEVICES / path.name.removeprefix("rbd") / "name")
+                    .decode(errors="replace")
+                    .strip()
+                )
         return (
             ""
             if image == mapped.image_name(client.directory)

@@ -2,6 +2,7 @@
 
 Files have a maximum size, JSON a maximum size and depth. JSON has no NaN and no infinity (RFC 8259), and a
 number that no float can hold is invalid: all three are refused. A record writes them as `{"$float": "inf"}`.
+Half a character, as in "\\ud800", is refused, too: no file in UTF-8 can hold it.
 """
 
 import codecs
@@ -10,6 +11,7 @@ import errno
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -39,6 +41,7 @@ _MARKS = {  # https://www.unicode.org/faq/utf_bom.html#bom4; the longer marks fi
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # https://www.rfc-editor.org/rfc/rfc8259#section-8.2
 _LEAST_BYTES = 8  # in which zeros say that a text is UTF-16
 
 # What reading a text trips over that is not as its reader expects. To be caught around a reader, and never
@@ -149,7 +152,8 @@ def _lines(text: str) -> str:
 def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """Read JSON. Raises ValueError: it is invalid, too long, too deep, or has an invalid number."""
     check_size(text, most_bytes)
-    return _shallow(_decoded(_DECODER.decode, _text(text)))
+    text = _text(text)
+    return _encodable(_shallow(_decoded(_DECODER.decode, text)), text)
 
 
 def json_at(text: str, begin: int) -> tuple[Any, int]:
@@ -158,7 +162,7 @@ def json_at(text: str, begin: int) -> tuple[Any, int]:
     Raises ValueError.
     """
     value, end = _decoded(_DECODER.raw_decode, text, begin)
-    return _shallow(value), end
+    return _encodable(_shallow(value), text[begin:end]), end
 
 
 def json_of(path: Path) -> Any:
@@ -221,6 +225,16 @@ def _shallow(value: Any) -> Any:
     if not level:
         return value
     raise ValueError(f"nested deeper than {MOST_DEPTH} tables and lists")
+
+
+def _encodable(value: T, text: str) -> T:
+    """Return the value of a text, which can be written to a file. Raises ValueError."""
+    if _HALF.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half a character stands alone in it (a surrogate)") from None
+    return value
 
 
 def _nested(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:

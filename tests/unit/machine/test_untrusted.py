@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perjoule import drivers
-from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
+from perjoule.machine.untrusted import from_json, json_at, json_from, json_of, read_as, text_of
 from perjoule.model import Clock, Json
 from perjoule.model.errors import FileDamaged, MachineError, WorkloadError
 from perjoule.store import open_results
@@ -45,11 +45,20 @@ class Small:
         ("[" + "9" * 30 + "]", "is not a JSON number"),
         ("[1,", "Expecting"),
         (b"\xff", "not text"),
+        (r'{"model": "\ud800"}', "half a character stands alone in it"),
+        (rb'{"\uDFFF\ud800": 1}', "half a character stands alone in it"),
     ],
 )
 def test_json_that_is_none_is_refused_in_words(text, words):
     with pytest.raises(ValueError, match=words):
         json_from(text)
+
+
+def test_no_text_is_read_that_no_file_could_hold():
+    assert json_from(r'["\ud83d\ude00", "\\ud800"]') == ["\N{GRINNING FACE}", r"\ud800"]
+    assert json_at(r'\ud800 ["a"]', 7) == (["a"], 12)
+    with pytest.raises(ValueError, match="half a character"):
+        json_at(r'said: ["\ud800"]', 6)
 
 
 def test_json_that_would_fill_the_memory_is_refused_before_it_is_read():
@@ -124,6 +133,11 @@ def test_json_from_outside_is_read_in_one_place():
         and re.search(r"json\.loads?\(|raw_decode", path.read_text())
     ]
     assert not found
+
+
+def test_what_hosts_have_in_files_is_decoded_whatever_its_bytes_are():
+    strict = r"(?<!os)\.read\(.*\)\.decode\(\)"
+    assert not [path for path in SOURCES.rglob("*.py") if re.search(strict, path.read_text())]
 
 
 def refuse(kind, options, folder):

@@ -252,7 +252,7 @@ class SshHost(Host, HasClusterNetwork, LendsDevices):
         """Make a file system on a device that may be overwritten; it is removed with the run."""
         claim = self._claim(name, spec.device)
         try:
-            boot = self.read(Path("/proc/sys/kernel/random/boot_id")).decode().strip()
+            boot = self.read(Path("/proc/sys/kernel/random/boot_id")).decode(errors="replace").strip()
             claim.wipe()
             path, device_seen = str(claim.path), claim.seen
             device = (path, device_seen.number, device_seen.sequence or "-", boot)

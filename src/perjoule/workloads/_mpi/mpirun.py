@@ -107,7 +107,7 @@ def _clean(client: Host) -> list[str]:
 
 def _asked(first: Host, path: Path) -> str:
     try:
-        return first.read(path).decode()
+        return first.read(path).decode(errors="replace")
     except WorkloadError:  # not yet
         return ""
 
