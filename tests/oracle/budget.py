@@ -252,7 +252,8 @@ def _sampled(
     value, length_s = said.value[low : high + 1], ended_s - began_s
     found: dict[str, float] = {}
     if np.mean(np.diff(value) != 0) < DITHERED_RATIO:
-        found["resolution"] = said.of("resolution") * length_s / np.sqrt(12 * len(set(value)))
+        shares = [float(np.mean(value == step)) for step in set(value.tolist())]
+        found["resolution"] = said.of("resolution") * length_s * np.sqrt(np.sum(np.square(shares)) / 12)
     if said.semantics == "average":
         idle = [said.value[(said.t_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet]
         longest = next((own for own in sorted(idle, key=len, reverse=True) if len(own) > len(value)), value)

@@ -4,7 +4,8 @@
     net       the servers without the switch
     dynamic   net without the same servers' idle power: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
 
-A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after,
+A meter's offset is in both and cancels. A wrong factor does not, nor does what lies between the steps that it
+shows: idle power and load stand on different ones. If idle power changed from before to after,
 any power between counts as equally likely. One window alone would hide that change, and give one trial of a
 row another definition than the next.
 """
@@ -12,6 +13,7 @@ row another definition than the next.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
+from statistics import fmean
 
 import numpy as np
 
@@ -39,6 +41,7 @@ class IdlePower:
     mean_w: float
     standard_w: float
     windows: tuple[tuple[float, float], ...]  # before and after the load
+    step_w: float = 0.0  # standard uncertainty by a resolution, alike in both windows, beside `standard_w`
 
 
 def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
@@ -64,7 +67,7 @@ def idle(record: Record, parts: SignedSeries) -> IdlePower | None:
     windows = idle_windows(record)
     if not parts or len(windows) < 2:
         return None
-    means: list[tuple[float, float]] = []
+    means, steps_w = list[tuple[float, float]](), list[float]()
     for began_s, ended_s in windows:
         length_s = ended_s - began_s
         budgets = [
@@ -81,26 +84,34 @@ def idle(record: Record, parts: SignedSeries) -> IdlePower | None:
             ]
         )
         scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
-        means.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
+        steps_w.append(hypot(*(t.standard_j for t in total.terms if t.repeated)) / length_s)
+        own_w = hypot(*(t.standard_j for t in total.terms if not t.repeated)) / length_s
+        means.append((total.value_j / length_s, hypot(own_w, scatter_w)))
     watts = [mean_w for mean_w, _ in means]
     error_w = hypot(*(standard_w for _, standard_w in means)) / len(means)
-    return IdlePower(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
+    changed_w = (max(watts) - min(watts)) / sqrt(12)
+    return IdlePower(fmean(watts), hypot(error_w, changed_w), windows, fmean(steps_w))
 
 
 def dynamic(energy: Budget, without: IdlePower, length_s: float) -> Budget | None:
     """Subtract idle energy; None if the rest is less than five times its standard uncertainty."""
     left_j = energy.value_j - without.mean_w * length_s
     terms: list[Term] = []
+    steps_j = [length_s * without.step_w]
     for term in energy.terms:
-        if term.source or term.name == STATED:
+        if term.repeated:
+            steps_j.append(term.standard_j)
+        elif term.name == "accuracy":
+            if term.factor_j:
+                factor_j = term.factor_j * abs(left_j / energy.value_j)
+                terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
+        elif not term.source and term.name != STATED:
             # a coefficient of modelled watts means another thing to what a load adds, and a constant nothing
-            continue
-        if term.name != "accuracy":
             terms.append(term)
-        elif term.factor_j:
-            factor_j = term.factor_j * abs(left_j / energy.value_j)
-            terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
     terms.append(Term("baseline", length_s * without.standard_w))
+    if any(steps_j):
+        meter = next((term.meter for term in energy.terms if term.meter), "")
+        terms.append(Term("resolution", hypot(*steps_j), meter, repeated=True))
     difference = Budget(left_j, tuple(terms), energy.unknown)
     return difference if difference.standard_j <= LARGE_RATIO * left_j else None
 

@@ -187,13 +187,13 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
     subtracted; whether they would cancel between these two is unknown.
     """
     shared: dict[tuple[str, str, int], list[Term]] = {}
-    independent: dict[str, list[Term]] = {}
+    independent: dict[tuple[str, bool], list[Term]] = {}
     for sign, part in parts:
         for term in part.terms:
             (
                 shared.setdefault((term.name, term.meter, sign), [])
                 if term.shared
-                else independent.setdefault(term.name, [])
+                else independent.setdefault((term.name, term.repeated), [])
             ).append(term)
     terms: list[Term] = []
     for group in shared.values():

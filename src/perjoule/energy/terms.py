@@ -2,7 +2,8 @@
 
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
 stated number   u * T, of a number that stands for a part and was not measured with the load
-resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
+resolution      q / sqrt(12) of each step that the samples stand on, by its share of them; of a counter at
+                either end
 noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), with r by
                 idle time if that is longer than the window
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each,
@@ -203,10 +204,10 @@ def _sampled(
         return
     resolution = channel.specification.resolution
     if resolution and float((np.diff(value) != 0).mean()) < DITHERED_RATIO:
-        levels_count = len(np.unique(value))
-        standing = levels_count == 1
-        standard_j = resolution / sqrt(12) * length_s / sqrt(levels_count)
-        yield Term("resolution", standard_j, channel.meter, repeated=True, rectangular=standing)
+        _, counts = np.unique(value, return_counts=True)
+        shares = counts / len(value)  # each step is wrong by itself, for as long as power stands on it
+        standard_j = resolution / sqrt(12) * length_s * hypot(*shares)
+        yield Term("resolution", standard_j, channel.meter, repeated=True, rectangular=len(counts) == 1)
     if channel.semantics == "average":
         yield _averaged(curve, value, length_s, quiet)
         return

@@ -166,3 +166,37 @@ def test_dynamic_energy_is_refused_where_a_fifth_of_it_is_uncertain(made, ratio,
     assert OMITTED not in point.doubts
     if given:
         assert point.metrics["dynamic_energy_j"] == pytest.approx(125)
+
+
+def stepped(made, idle_w, load_w):
+    """Means of 0.5 s of a power that is steady in idle time and in the load, in whole watts."""
+    t_s = np.arange(0.5, 45.25, 0.5)
+    power_w = np.where((t_s > 10) & (t_s <= 20), load_w, idle_w)
+    return made.stating("window mean", t_s, np.round(power_w), 0.5, resolution=1.0)
+
+
+def test_a_step_of_idle_power_is_alike_before_and_after_and_adds_to_that_of_the_load(made):
+    steady = stepped(made, 10.3, 50.4)
+    without = present(idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, steady),)))
+    assert (without.mean_w, without.standard_w) == (10.0, 0.0)
+    assert without.step_w == pytest.approx(1 / sqrt(12))
+    added = present(dynamic(present(budget(steady, 10.0, 20.0)), without, 10.0))
+    assert added.value_j == pytest.approx(400)
+    error_j = 10 / sqrt(12) * hypot(1, hypot(20, 1) / 21)  # the first of 21 samples is of idle time
+    assert added.shared == {"meter: resolution": pytest.approx(error_j / 400)}
+    assert added.shared_j == pytest.approx(1.959964 * error_j)
+
+
+def test_dynamic_energy_in_whole_watts_is_held_in_95_of_100(made):
+    """With the load's step alone, in fewer than nine of ten."""
+    dice, held, of_load = np.random.default_rng(8), 0, 0
+    for _ in range(200):
+        idle_w, load_w = dice.uniform(10, 20), dice.uniform(40, 60)
+        steady = stepped(made, idle_w, load_w)
+        without = present(idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, steady),)))
+        whole = present(budget(steady, 10.0, 20.0))
+        error_j = abs(present(dynamic(whole, without, 10.0)).value_j - 10 * (load_w - idle_w))
+        held += error_j <= present(dynamic(whole, without, 10.0)).expanded_j
+        of_load += error_j <= present(dynamic(whole, replace(without, step_w=0.0), 10.0)).expanded_j
+    assert held >= 186
+    assert of_load < 180
