@@ -118,7 +118,9 @@ def _cell(
         name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))]
         for name in names
     }
-    if lacking := [name for name in names if len(values[name]) < len(ordered)]:
+    # an error that a trial has not, such as that of a meter's steps, is no number that it lacks
+    errors = {key for of in map(metric_of, names) for key in (of.uncertainty, of.shared_uncertainty)}
+    if lacking := [name for name in names if len(values[name]) < len(ordered) and name not in errors]:
         labels = ", ".join(dict.fromkeys(metric_of(name).label for name in lacking))
         doubts[REPETITIONS.incomplete(metrics=labels)] = None
     grades = sorted({p.grade for p in ordered if p.grade})

@@ -191,6 +191,14 @@ def test_a_metric_that_a_repetition_lacks_is_reported(made):
     assert cell.doubts == ("not every repetition has J",)
 
 
+def test_an_error_that_not_every_repetition_has_is_no_doubt(made):
+    energy = {"energy_j": 5.0, "energy_uncertainty_j": 0.1}
+    points = [point(made, energy, 1), point(made, energy | {"energy_shared_uncertainty_j": 0.05}, 2)]
+    (cell,) = cells([], points)
+    assert cell.doubts == ()
+    assert cell.metrics["energy_shared_uncertainty_j"].values == (0.05,)
+
+
 def test_doubts_of_all_repetitions_are_reported_once(made):
     (cell,) = cells([], [point(made, {}, 1, doubts=("a", "b")), point(made, {}, 2, doubts=("b", "c"))])
     assert cell.doubts == ("a", "b", "c")
