@@ -48,7 +48,8 @@ class Span:
 
     def reaches(self, span: "Span") -> bool:
         """Return whether this can be as large as the other."""
-        return self.high >= span.low - SLACK_RATIO * max(abs(self.high), abs(span.low))
+        slack = SLACK_RATIO * max(abs(self.high), abs(span.low))
+        return self.high >= span.low - (slack if math.isfinite(slack) else 0.0)
 
 
 def exactly(value: float) -> Span:
