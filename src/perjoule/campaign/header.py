@@ -9,18 +9,17 @@ from pydantic.dataclasses import dataclass
 from perjoule.campaign.source import is_list
 from perjoule.model import LEAST_COUNT, OPTIONS, Overwrite, option_name
 from perjoule.model.metrics import BY_LABEL
+from perjoule.model.options import MOST_HOSTS_COUNT, HostsCount
 from perjoule.model.units import SECONDS, Ratio, Seconds, seconds
-
-MOST_CLIENTS = 1024
 
 if TYPE_CHECKING:
     _Label = str
 else:
     _Label = Literal[tuple(BY_LABEL)]
 
-_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_CLIENTS}
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_HOSTS_COUNT}
 _Counts = Annotated[
-    tuple[Annotated[int, Strict(), Field(ge=1, le=MOST_CLIENTS)], ...],
+    tuple[Annotated[HostsCount, Strict()], ...],
     BeforeValidator(lambda value: value if is_list(value) else [value]),
     Field(min_length=1),
     WithJsonSchema(

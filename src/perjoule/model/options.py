@@ -303,6 +303,9 @@ TextFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples":
 InventoryFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["hosts.ini"]})]
 ProfileFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["day.csv"]})]
 
+MOST_HOSTS_COUNT = 1024  # of one role
+HostsCount = Annotated[int, Field(ge=1, le=MOST_HOSTS_COUNT)]
+
 
 @dataclass(frozen=True)
 class Permit:

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -37,6 +36,7 @@ from perjoule.drivers.protocols import (
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.options import HostsCount
 from perjoule.model.units import MIB, BytesPerSecond, Hertz, Ratio, Seconds
 
 EXAMPLE = """
@@ -58,7 +58,7 @@ class SimulatedTestbed(Testbed, HasEvents):
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue, or board of it, that provides the hosts."""
 
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """Number of storage hosts; the catalogue's by default."""
 
     cpu_ratio: Ratio = 0.02

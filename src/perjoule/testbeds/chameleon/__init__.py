@@ -16,6 +16,7 @@ from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.model import OPTIONS, PassedOnAs
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.options import HostsCount
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _reserved
 from perjoule.testbeds._reserved import Reservation
@@ -69,7 +70,7 @@ class Chameleon(ReservingTestbed):
     hosts: Annotated[tuple[TypedNodes, ...], Field(min_length=1)]
     """The nodes and their roles, as in [{type = "storage_nvme", role = "storage", count = 2}, {name =
     "P3-CPU-[001-003]", role = "client"}]."""
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """How many storage hosts to use, the first ones; all by default."""
     time_s: Annotated[Seconds, Field(ge=60)] = 7200.0
     """How long the lease lasts, in which nodes are installed, too."""

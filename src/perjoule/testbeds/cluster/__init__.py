@@ -38,7 +38,7 @@ from perjoule.drivers.protocols import (
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
-from perjoule.model.options import InventoryFile
+from perjoule.model.options import HostsCount, InventoryFile
 from perjoule.model.units import Bytes, Seconds
 from perjoule.testbeds import _device
 from perjoule.testbeds._metered import MeteredHost
@@ -108,7 +108,7 @@ class SshCluster(
     node is optional. One table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role =
     "client"}. Names suffice with an inventory,
     or if OpenSSH knows them; {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """How many storage hosts to use, the first ones; all by default."""
     user: Word | Literal[""] = ""
     """User to log in as; file systems need root. OpenSSH's own configuration decides by default."""

@@ -16,6 +16,7 @@ from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.model import OPTIONS, Json, PassedOnAs
 from perjoule.model.errors import CampaignError, PerjouleError
+from perjoule.model.options import HostsCount
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _reserved
 from perjoule.testbeds._reserving import LentGroup, ReservingTestbed
@@ -67,7 +68,7 @@ class Grid5000(ReservingTestbed):
     hosts: Annotated[tuple[NodeGroup, ...], Field(min_length=1)]
     """The nodes and their roles, as in [{cluster = "taurus", role = "storage", count = 2}, {name =
     "nova-[1-4]", role = "client"}]."""
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """How many storage hosts to use, the first ones; all by default."""
     time_s: Annotated[Seconds, Field(ge=60)] = 3600.0
     """The time limit of the job (walltime), in which nodes are deployed, too."""

@@ -34,6 +34,7 @@ from perjoule.drivers.protocols import (
 )
 from perjoule.model import OPTIONS, Json, passed_on
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.options import HostsCount
 from perjoule.model.units import Seconds, seconds_text
 from perjoule.testbeds.cluster import NodeName
 from perjoule.testbeds.slurm import commands, ranks
@@ -92,7 +93,7 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
     """The nodes' roles, as [{role = "storage", count = 2}, {role = "client"}]; by default all are clients.
     Servers of a mounted
     file system are not nodes: {name = "oss-[1-4]", role = "storage", login = false}."""
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """How many storage hosts to use, the first ones; all by default."""
     partition: str = ""
     """The partition; Slurm's default one if not set.

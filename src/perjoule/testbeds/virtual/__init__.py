@@ -33,6 +33,7 @@ from perjoule.drivers.protocols.disks import HasDisks
 from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster, Node
+from perjoule.model.options import HostsCount
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
 from perjoule.testbeds import _disk, _power
 from perjoule.testbeds._delay import Delay, lacking
@@ -63,7 +64,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     """Cluster of the catalogue, or board of it, that the hosts emulate."""
     scale_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Speed of CPUs, network and disks relative to the real ones; time is dilated by the same factor."""
-    servers_count: Annotated[int, Field(gt=0)] | None = None
+    servers_count: HostsCount | None = None
     """Number of storage hosts; the catalogue's by default."""
     server_cpu_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
     """Speed of the servers' CPUs relative to the catalogue's, to stand for other boards; their watts stay
