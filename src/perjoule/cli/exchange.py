@@ -180,7 +180,7 @@ def _tell(record: Record, channels_count: int) -> None:
 
 @click.command(
     "export",
-    short_help="Export results: CSV, Parquet, or one verifiable file.",
+    short_help="Export results: CSV, Parquet, LaTeX, or one verifiable file.",
     epilog=examples(
         "perjoule export results/demo --csv demo.csv --parquet demo.parquet",
         "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0",
@@ -197,6 +197,12 @@ def _tell(record: Record, channels_count: int) -> None:
     help="All metrics of trials and cells as one long table.",
 )
 @click.option("--parquet", type=OutputFile(), metavar="FILE", help="The same as Parquet.")
+@click.option(
+    "--latex",
+    type=OutputFile(),
+    metavar="FILE",
+    help="The rows as a table for a paper: LaTeX, with the package booktabs.",
+)
 @click.option(
     "--bundle",
     type=OutputFile(),
@@ -223,6 +229,7 @@ def export_command(
     folder: Path,
     csv_file: Path | None,
     parquet: Path | None,
+    latex: Path | None,
     bundle: Path | None,
     artifact: Path | None,
     license_name: str,
@@ -234,8 +241,10 @@ def export_command(
     from perjoule import exporting
     from perjoule.views.content import Content
 
-    if not (csv_file or parquet or bundle or artifact):
-        raise CampaignError("nothing to write", next="name a file: --csv, --parquet, --bundle or --artifact")
+    if not (csv_file or parquet or latex or bundle or artifact):
+        raise CampaignError(
+            "nothing to write", next="name a file: --csv, --parquet, --latex, --bundle or --artifact"
+        )
     results = measured(folder)
     page = folder / "report.html"
     if license_name and not _LICENSE.fullmatch(license_name):
@@ -257,6 +266,9 @@ def export_command(
         with exits.place(parquet):
             exporting.write_parquet(rows, parquet)
         out.print(f"{parquet}: {counted(len(rows), 'row')}", soft_wrap=True)
+    if latex:
+        write(latex, exporting.latex_text(content.cells, name_of(results), content.power_notes))
+        out.print(f"{latex}: {counted(len(content.cells), 'row')}", soft_wrap=True)
     for target in filter(None, (bundle, artifact)):
         with exits.place(target):
             if not page.exists():

@@ -16,14 +16,10 @@ from perjoule.model.calibration import calibrations
 from perjoule.model.format import any_number, number
 from perjoule.model.units import bytes_text, counted, seconds_text
 from perjoule.report.methods import methods
-from perjoule.results.table import Table, best_first, table
+from perjoule.results.table import INTERVALS, Table, best_first, graded_table
 from perjoule.views.content import Content
 
 BUNDLE, CAMPAIGN, APPENDIX, REPLAY = "results.zip", "campaign.toml", "README.md", "replay.sh"
-INTERVALS = (
-    "Means of `n` repetitions with half their 95 % interval, the meters' errors included; where repetitions scatter "
-    "widely, their median, their range, and what the meters add."
-)
 # What makes links, images, code and markup of a text; at its begin also headings, lists, quotes, fences.
 # https://spec.commonmark.org/0.31.2/#backslash-escapes
 _MARKUP = re.compile(r"[\\`*<\[\]]|^[-+=#>~_]")
@@ -64,7 +60,7 @@ def appendix(content: Content, description: Description, bundle_bytes: int) -> s
     sections = (
         (f"# Artifact: {_plain(description.name)}", _abstract(description)),
         ("## Check it without the hardware", _replay(bundle_bytes)),
-        ("## Results", f"{INTERVALS}\n\n{_table(_graded(content))}"),
+        ("## Results", f"{INTERVALS}\n\n{_table(graded_table(best_first(content.cells)))}"),
         ("## How it was measured", "\n\n".join(map(_plain, methods(content)))),
         ("## Meters", _table(_meters(content))),
         ("## Software", "\n".join(_software(content.records))),
@@ -93,14 +89,6 @@ def _replay(bundle_bytes: int) -> str:
 
 Every checksum is compared, and every number computed again from the raw data. It ends in PASS, or in FAIL and the
 numbers that differ."""
-
-
-def _graded(content: Content) -> Table:
-    """The table of the results, with the grade of each row's power: grades are not ranked against each other."""
-    cells = best_first(content.cells)
-    plain = table(cells)
-    rows = tuple((*row, cell.grade or "–") for row, cell in zip(plain.rows, cells, strict=True))
-    return Table((*plain.headers, "power"), rows)
 
 
 def _meters(content: Content) -> Table:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
 Text = Callable[[Interval, float], str]  # prints an interval in a unit, by what one of it is in SI units
 NAMES = ("file system", "redundancy", "workload", "direction")  # of columns that hold words, in every table
 PLACE = ("file system", "workload", "direction", "clients")  # the headers above `place`
+# below a table of rows, for readers who do not know perjoule
+INTERVALS = (
+    "Means of n repetitions with half their 95 % interval, the meters' errors included; where repetitions "
+    "scatter widely, their median, their range, and what the meters add."
+)
 _METERED = (
     "wall",
     "PDU",
@@ -269,6 +274,13 @@ def table(cells: Sequence[Cell]) -> Table:
             (*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–"))
         )
     return Table(headers, tuple(rows))
+
+
+def graded_table(cells: Sequence[Cell]) -> Table:
+    """Lay out cells as `table` does, with the grade of each row's power: grades are ranked apart."""
+    plain = table(cells)
+    rows = tuple((*row, cell.grade or "–") for row, cell in zip(plain.rows, cells, strict=True))
+    return Table((*plain.headers, "power"), rows, (*NAMES, "power"))
 
 
 def best_first(cells: Sequence[Cell]) -> list[Cell]:
