@@ -48,6 +48,9 @@ INTERVALS = (
     "Means of n repetitions with half their 95 % interval, the meters' errors included; where repetitions "
     "scatter widely, their median, their range, and what the meters add."
 )
+# below tables of several stages or users, of which no meter's part is known apart
+OF_REPETITIONS = "Intervals are of the repetitions, without the error of the meter."
+PER_WORK = "energy_per_"  # in the keys of joules by the event, the epoch, the object
 _METERED = (
     "wall",
     "PDU",
@@ -113,9 +116,13 @@ def total_ends(cell: Cell, key: str) -> tuple[float, float]:
 
 def _meter_half(cell: Cell, key: str) -> float | None:
     """Return half of the 95 % interval that the meter adds to the scatter; infinite if unknown, None if no
-    meter has a part.
+    meter has a part. Watts, and joules by the event and the like, have the relative error of their joules.
     """
     interval, of = cell.metrics[key], metric_of(key)
+    if key.endswith(POWER) or PER_WORK in key:
+        energy = f"{key.removesuffix(POWER).partition(PER_WORK)[0]}{ENERGY}"
+        half = _meter_half(cell, energy) if energy in cell.metrics else None
+        return half and half / cell.metrics[energy].mean * interval.mean
     if of.boundary in cell.unstated and of.budgeted:
         return inf
     meter = cell.metrics.get(of.shared_uncertainty if len(interval.values) > 1 else of.uncertainty)
@@ -138,18 +145,8 @@ def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:
     text = _of_row(cell, text)
     if key in cell.metrics and text in _STATISTICS:
         value = _STATISTICS[text](cell.metrics[key]) / metric_of(key).unit.per
-        return like(value, _with_error(cell, key))
+        return like(value, with_meter(cell, key))
     return value_text(cell.metrics.get(key), key, text)
-
-
-def _with_error(cell: Cell, key: str) -> str:
-    """Print a metric with its total interval; the error of watts is, relative to them, that of their joules."""
-    energy = cell.metrics.get(energy_key := f"{key.removesuffix(POWER)}{ENERGY}")
-    text = with_meter(cell, key)
-    if not key.endswith(POWER) or "±" not in text or not energy or not energy.mean:
-        return text
-    watts, meter_ratio = cell.metrics[key], (_meter_half(cell, energy_key) or 0.0) / energy.mean
-    return with_half(watts.mean, hypot((watts.high - watts.low) / 2, meter_ratio * watts.mean))
 
 
 def printed_number(cell: Cell, key: str) -> float:

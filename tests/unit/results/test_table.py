@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 from perjoule.model import Cell, Interval
+from perjoule.model.format import with_half
 from perjoule.model.units import MIB
 from perjoule.prediction import shipped
 from perjoule.results import prediction
@@ -13,7 +14,7 @@ from perjoule.results.claims import claims_table
 from perjoule.results.joined import joined_table
 from perjoule.results.published import published_table
 from perjoule.results.scores import scores_table
-from perjoule.results.table import Table, best_first, heading, table, value_text
+from perjoule.results.table import Table, best_first, heading, table, value_text, with_meter
 from perjoule.views.performance.winners import winners_table
 from perjoule.views.power.replacement import replacement_table
 
@@ -66,6 +67,29 @@ def test_watts_have_the_digits_that_their_interval_carries(
     }
     laid = table([Cell("moosefs", "fio", "write", 4, metrics)])
     assert dict(zip(laid.headers, laid.rows[0], strict=True))["W"] == text
+
+
+@pytest.mark.parametrize("prefix", ["", "gross_"])
+@pytest.mark.parametrize(
+    ("key", "mean", "text"),
+    [
+        ("mean_w", 50.0, with_half(50.0, 1.0)),
+        ("energy_per_event_j", 3e-6, with_half(3.0, 0.06)),
+        ("energy_j", 1000.0, with_half(1000.0, 20.0)),
+    ],
+)
+def test_watts_and_joules_by_the_event_have_the_error_of_the_meter_that_their_joules_have(
+    prefix: str, key: str, mean: float, text: str
+) -> None:
+    """Joules that a meter knows to 2 %, of repetitions that don't scatter."""
+    values = {"energy_j": 1000.0, "energy_shared_uncertainty_j": 20.0, key: mean}
+    metrics = {
+        f"{prefix}{name}": Interval(value, value, value, (value,) * 3) for name, value in values.items()
+    }
+    measured = Cell("moosefs", "hep", "read", 4, metrics)
+    assert with_meter(measured, f"{prefix}{key}") == text
+    unstated = replace(measured, unstated=("gross" if prefix else "net",))
+    assert with_meter(unstated, f"{prefix}{key}").endswith("± ?")
 
 
 @pytest.mark.parametrize(

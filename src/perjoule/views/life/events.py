@@ -8,7 +8,7 @@ from perjoule.model import Cell
 from perjoule.model.format import any_number
 from perjoule.model.metrics import LATENCY, METRICS, STAGES, metric_of
 from perjoule.model.units import clients_text
-from perjoule.results.table import PLACE, Table, heading, place, value_text
+from perjoule.results.table import OF_REPETITIONS, PLACE, Table, heading, place, value_text
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
@@ -124,7 +124,7 @@ VIEW = View(
             note="Events happened while clients loaded. Before the first event, during the time from the first to the last "
             "event, healing until the file system said that it was healthy, or had finished, and after "
             "that; W and J are of the servers, without switch and clients. Stalled: no call of a client "
-            "returned. The timeline of a trial marks its events.",
+            f"returned. The timeline of a trial marks its events. {OF_REPETITIONS}",
         ),
     ),
     figures=_figures,

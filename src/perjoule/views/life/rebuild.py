@@ -8,7 +8,7 @@ from perjoule.measures.rebuild import ENERGY
 from perjoule.model import Cell
 from perjoule.model.format import any_number
 from perjoule.model.metrics import METRICS, ROLES, metric_of
-from perjoule.results.table import NAMES, PLACE, Table, heading, place, row_text
+from perjoule.results.table import NAMES, OF_REPETITIONS, PLACE, Table, heading, place, row_text
 from perjoule.views.content import Content
 from perjoule.views.life.events import FLAG
 from perjoule.views.view import Shown, View
@@ -124,7 +124,7 @@ VIEW = View(
             note="What failed disks held was rebuilt from redundancy. Network, disk read and disk written: bytes that data "
             "hosts received, read and wrote for that, by byte lost, beside what redundancy alone explains. "
             f"{metric_of(ENERGY.key).unit.symbol}: energy of the servers from the failure until healthy, by "
-            "TiB lost; added: beyond what they drew before.",
+            f"TiB lost; added: beyond what they drew before. {OF_REPETITIONS}",
         ),
         Shown(
             lambda content: rebuilt_bytes_table(content.cells),

@@ -6,11 +6,11 @@ from math import isfinite
 from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
 from perjoule.measures.physics import PER_EVENT, RATE
 from perjoule.model import Cell, Record
-from perjoule.model.format import with_interval
+from perjoule.model.format import with_half, with_interval
 from perjoule.model.metrics import ENERGY, LOCALITY, NET, NETWORK_LOCALITY, metric_of
 from perjoule.model.spectrum import TITLES, MassSpectrum, Peak
 from perjoule.model.units import JOULES
-from perjoule.results.table import Table
+from perjoule.results.table import Table, total_ends
 from perjoule.statistics.modes import summarised_by_median
 from perjoule.store import Results
 from perjoule.views.content import Content
@@ -92,10 +92,15 @@ def muons_table(cells: Sequence[Cell]) -> Table:
 
 def _text(cell: Cell, key: str, per: float) -> str:
     value, by_median = cell.metrics[key], summarised_by_median(cell)
-    if abs(value.mean) >= 0.1 * per or not value.mean or by_median:
-        return with_interval(value, per, by_median=by_median)
-    half = f"{(value.high - value.low) / 2 / per:.2g}" if isfinite(value.high) else "?"
-    return f"{value.mean / per:.3g} ± {half}"  # a small job has few watt-hours
+    text = with_interval(value, per, by_median=by_median)
+    small = 0 < abs(value.mean) < 0.1 * per and not by_median
+    if not small and "±" not in text:
+        return text
+    low, high = total_ends(cell, key)
+    half = (high - low) / 2 / per
+    if small:  # a job with few watt-hours
+        return f"{value.mean / per:.3g} ± {f'{half:.2g}' if isfinite(half) else '?'}"
+    return with_half(value.mean / per, half)
 
 
 def _mass(cell: Cell, name: str) -> str:

@@ -11,7 +11,7 @@ from perjoule.model import Interval
 from perjoule.model.format import number
 from perjoule.model.metrics import FAIRNESS, LATENCY, PER_JOULE, RATES, SHARE, metric_of
 from perjoule.model.units import clients_text, seconds_text
-from perjoule.results.table import NAMES, Table, value_text
+from perjoule.results.table import NAMES, OF_REPETITIONS, Table, value_text
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
@@ -184,7 +184,7 @@ VIEW = View(
             "Users together and alone",
             note="A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput "
             "by fair share and once of each user's throughput relative to running alone. Joules are those "
-            "of all users together and can't be divided among users.",
+            f"of all users together and can't be divided among users. {OF_REPETITIONS}",
         ),
     ),
     figures=_figures,

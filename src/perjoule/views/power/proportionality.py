@@ -18,7 +18,7 @@ from perjoule.model.metrics import (
     metric_of,
 )
 from perjoule.model.units import clients_text
-from perjoule.results.table import NAMES, Table, row_text, value_text
+from perjoule.results.table import NAMES, OF_REPETITIONS, Table, row_text, value_text
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
@@ -127,7 +127,7 @@ VIEW = View(
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
             "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is proportional "
             f"to load, 0 if it does not depend on it. {metric_of(PER_BYTE).label} is of the servers, "
-            "without switch and clients.",
+            f"without switch and clients. {OF_REPETITIONS}",
         ),
     ),
     figures=_figures,
