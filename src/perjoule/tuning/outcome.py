@@ -1,13 +1,14 @@
 """The end of a tuning: the gain by fresh trials, and what each option does by the model of the race."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, log1p
+from dataclasses import dataclass, replace
+from math import exp, isfinite, log1p
 from typing import Literal
 
 from perjoule.model import Cell, Interval, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.format import number
+from perjoule.results.table import total_ends
 from perjoule.statistics.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.tuning.objective import POWER, Objective
 from perjoule.tuning.space import OptionSpace
@@ -54,7 +55,9 @@ class TuningOutcome:
 
     @property
     def within(self) -> bool:
-        """Whether the winner's power is below the limit, its whole interval; True without a limit."""
+        """Whether the winner's power is below the limit, its whole interval with the meter's error; True
+        without a limit.
+        """
         limit_w = self.objective.limit_w
         return limit_w is None or (self.power_w is not None and self.power_w.high <= limit_w)
 
@@ -78,11 +81,7 @@ class TuningOutcome:
             f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to "
             f"{ratio.high:.3f}; {fresh})"
         )
-        power = (
-            ""
-            if self.power_w is None
-            else f", {number(self.power_w.mean)} W (at most {number(self.power_w.high)} W)"
-        )
+        power = "" if self.power_w is None else f", {number(self.power_w.mean)} W ({_most(self.power_w)})"
         if self.better:
             return f"{self.winner}: {result}{power}, {self.gain.sentence('the default')}"
         why = (
@@ -91,6 +90,14 @@ class TuningOutcome:
             else f"not surely within {self.objective.limit_w:g} W"
         )
         return f"no gain: {self.winner}: {result}{power}, {why}; keep the default"
+
+
+def _most(power_w: Interval) -> str:
+    return (
+        f"at most {number(power_w.high)} W"
+        if isfinite(power_w.high)
+        else "with an error that its meter does not state"
+    )
 
 
 def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
@@ -109,9 +116,12 @@ def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
 
 
 def power_w(cells: Sequence[Cell]) -> Interval | None:
-    """Return the winner's mean power in the workload in which it draws most."""
+    """Return the winner's mean power in the workload in which it may draw most, with its total interval."""
     powers = [
-        cell.metrics[POWER.key] for cell in cells if cell.filesystem == TUNED and POWER.key in cell.metrics
+        replace(cell.metrics[POWER.key], low=low, high=high)
+        for cell in cells
+        if cell.filesystem == TUNED and POWER.key in cell.metrics
+        for low, high in [total_ends(cell, POWER.key)]
     ]
     return max(powers, key=lambda power: power.high, default=None)
 

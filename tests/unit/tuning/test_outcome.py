@@ -97,6 +97,35 @@ def test_the_power_is_that_of_the_workload_that_draws_most() -> None:
     assert "not surely within 24.3 W; keep the default" in beyond.sentence
 
 
+def metered(error_j: float, *, unstated: bool = False) -> Cell:
+    """Ten seconds of the tuned setting at about 24.2 W, on a meter that may be wrong by this."""
+    watts = (24.0, 24.4, 24.2)
+    energies_j, errors_j = (240.0, 244.0, 242.0), (error_j,) * 3
+    of = cell(
+        "tuned",
+        (1.0, 1.1, 1.2),
+        mean_w=watts,
+        energy_j=energies_j,
+        energy_shared_uncertainty_j=errors_j,
+    )
+    return replace(of, unstated=("net",) if unstated else ())
+
+
+@pytest.mark.parametrize("error_j", [0.0, 7.0, 20.0])
+def test_the_power_is_within_its_limit_only_with_the_error_of_its_meter(error_j: float) -> None:
+    found = power_w([metered(error_j)])
+    assert found is not None
+    half_w = np.hypot(stats.t.ppf(0.975, 2) * 0.2 / np.sqrt(3), error_j / 10)
+    assert (found.low, found.high) == pytest.approx((24.2 - half_w, 24.2 + half_w))
+    assert outcome(objective=objective("MiB/s", "25 W"), power_w=found).within == (error_j < 7.0)
+
+
+def test_the_power_of_a_meter_without_an_accuracy_is_surely_within_no_limit() -> None:
+    unsure = outcome(objective=objective("MiB/s", "60 W"), power_w=power_w([metered(1.0, unstated=True)]))
+    assert not unsure.better
+    assert "24.20 W (with an error that its meter does not state), not surely within 60 W" in unsure.sentence
+
+
 def test_one_sentence_says_it_all() -> None:
     assert outcome().sentence.startswith("threads = 8: MiB/J 1.110 times the default's (95 % interval 1.0")
     assert outcome().sentence.endswith(
