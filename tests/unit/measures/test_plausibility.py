@@ -75,6 +75,22 @@ def test_reads_that_never_crossed_the_network_are_reported(made):
     assert doubt == "the clients' page cache served reads: they received 52 % of the bytes they read"
 
 
+@pytest.mark.parametrize(
+    ("received", "read", "ids"),
+    [
+        (1.0, 67.0, []),  # over RDMA: all came from disks, and past the counters of networks
+        (1.0, 10.0, ["cache.of_clients", "cache.of_servers"]),
+        (20.0, 67.0, ["cache.of_clients"]),
+    ],
+)
+def test_reads_from_disks_over_a_network_that_counts_nothing_are_no_caches(made, received, read, ids):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(c, "network_received", received) for c in ("client-1", "client-2")]
+    series += [made.counter(h, "disk_read", read) for h in ("storage-1", "storage-2", "metadata-1")]
+    reported = doubts(Reading(made.record(moved=moved), series))
+    assert [doubt.id for doubt in reported] == ids
+
+
 def test_reads_that_never_reached_a_disk_are_reported(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(h, "disk_read", 10.0) for h in ("storage-1", "storage-2", "metadata-1")]
