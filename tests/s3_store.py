@@ -56,6 +56,9 @@ class S3Store:
             return 200, self.listed(dict(parse_qsl(parts.query))), {}
         if name not in self.objects:
             return refusal("NoSuchKey", status=404)
+        if reach := headers["Range"]:
+            first, last = map(int, reach.removeprefix("bytes=").split("-"))
+            return 206, self.objects[name][first : last + 1], {}
         return 200, self.objects[name], {}
 
     def listed(self, query: dict[str, str]) -> bytes:
@@ -92,12 +95,13 @@ def signed(method: str, path: str, query: str, headers: Any) -> bool:
 
 
 @contextmanager
-def s3_store(address: str = "127.0.0.1", port: int = 0) -> Generator[S3Store]:
-    """Serve one while the block runs."""
+def s3_store(address: str = "127.0.0.1", port: int = 0, idle_s: float | None = None) -> Generator[S3Store]:
+    """Serve one while the block runs, which closes connections that idle."""
     store = S3Store()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        timeout = idle_s
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tomlkit
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
@@ -107,6 +108,45 @@ def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateway
             measured = {name: point.metrics[MEASURED[name]] for name in OPPOSITE}
             assert measured == pytest.approx(derived, rel=TOLERANCE_RATIO, abs=TOLERANCE_RATIO)
         assert not [doubt for doubt in point.doubts if any(s in doubt for s in SUBJECTS.values())]
+    assert verify(results).differences == ()
+
+
+TRAINING: dict[str, Any] = {
+    "kind": "training",
+    "access": "buckets",
+    "files": 24,
+    "sample": "256 KiB",
+    "deviation": "64 KiB",
+    "samples_per_file": 2,
+    "batch": 4,
+    "workers": 2,
+    "compute": "20 ms",
+    "epochs": 2,
+}
+
+
+@pytest.mark.parametrize("kind", by_day(STORES, "seaweed_s3"))
+def test_clients_train_on_the_objects_of_one_bucket(kind: str, tmp_path: Path) -> None:
+    document = tomlkit.parse(text(kind))
+    document["workload"] = [TRAINING]
+    wanted = campaign.parse(tomlkit.dumps(document))
+    runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    results = open_results(tmp_path / "results")
+    (record,) = results.latest()
+    assert (record.status, record.reason) == ("valid", "")
+    assert record.outcome is not None
+    moved_bytes, samples_count = 0, 0
+    for client in ("client-1", "client-2"):
+        rows = (results.folder_of(record) / "raw" / f"{client}.0.csv").read_text().splitlines()[1:]
+        samples_count += len(rows)
+        moved_bytes += sum(int(row.rpartition(",")[2]) for row in rows)
+    assert sum(result.moved_bytes for result in record.outcome.results) == moved_bytes
+    assert samples_count == 2 * 24 * 2
+    (point,) = points(record, results.series(record))
+    assert point.metrics["samples_per_s"] == pytest.approx(samples_count / point.metrics["duration_s"])
+    assert 0 < point.metrics["accelerator_ratio"] <= 1
+    # no page cache lies between: what clients received is what they read, and headers
+    assert 1 <= point.metrics[MEASURED["client_received_ratio"]] < 1.1
     assert verify(results).differences == ()
 
 

@@ -1,6 +1,7 @@
 """Buckets behind gateways that speak S3: each client has one with keys of its own, and uses gateways in turns."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 from perjoule.drivers.protocols import Bucket, Host, Hosts, OffersBuckets
@@ -10,6 +11,7 @@ from perjoule.machine.each import each
 
 REGION = "us-east-1"  # which gateways take, whatever theirs is called
 FIRST = "perjoule-first/"
+SHARED = "shared-credentials"  # file with the first user's keys, in the folder of each
 CONNECT_S = 5  # to a gateway, at scale 1
 
 
@@ -44,6 +46,12 @@ class BehindGateways(Deployment[Options], OffersBuckets):
         """Its own."""
         return self.buckets[client]
 
+    def shared(self, client: str) -> Bucket:
+        """The first user's, with that one's keys, by its own gateway."""
+        bucket = self.buckets[client]
+        name = self.buckets[self.hosts.users[0].name].name
+        return replace(bucket, name=name, credentials=bucket.credentials.with_name(SHARED))
+
     def configure(self) -> None:
         """Have each client put an object, and remove it."""
         each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
@@ -61,9 +69,14 @@ class BehindGateways(Deployment[Options], OffersBuckets):
         return f"no gateway answers on {', '.join(named)}" if named else ""
 
     def give_keys(self, user: Host, key: str, secret: str) -> None:
-        """Write the keys of its bucket for a client. Raises WorkloadError."""
+        """Write the keys of its bucket for a client; those of the first one's for all. Raises WorkloadError."""
         text = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
         user.put(text, self.buckets[user.name].credentials, mode=0o600)
+        if user is self.hosts.users[0]:
+            each(
+                self.hosts.users,
+                lambda sharer: sharer.put(text, self.shared(sharer.name).credentials, mode=0o600),
+            )
 
     def _put_first(self, user: Host) -> None:
         bucket = self.buckets[user.name]

@@ -164,6 +164,10 @@ class _Part(Mounted, OffersBuckets, OfOthers):
         """What is below a client's name."""
         return self._buckets[client]
 
+    def shared(self, client: str) -> Bucket:
+        """What is below the first client's: all have the same keys."""
+        return self._buckets[self._first.name]
+
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return nothing: where the store keeps it is unknown."""
         return ()

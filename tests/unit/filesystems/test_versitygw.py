@@ -70,6 +70,11 @@ def test_each_client_has_the_keys_of_an_account_and_no_argument_list_has_a_secre
         assert accounts[key] == {"access": key, "secret": secret, "role": "userplus"}
         assert client.modes[path][0] == 0o600
         secrets |= {key, secret}
+        assert deployment.shared(client.name).name == deployment.bucket(clients[0].name).name
+        assert deployment.shared(client.name).endpoint == deployment.bucket(client.name).endpoint
+        shared = deployment.shared(client.name).credentials
+        assert shared != path and client.modes[shared][0] == 0o600
+        assert client.files[shared] == clients[0].files[deployment.bucket(clients[0].name).credentials]
     assert len(accounts) == 2 and len(secrets) == 6
     assert set(server.modes.values()) == {(0o600, "nobody")}
     words = [words for host in (server, idle, *clients) for words in (*host.ran, *host.started)]

@@ -42,6 +42,9 @@ class Buckets(ScriptedMount, OffersBuckets):
     def bucket(self, client: str) -> Bucket:
         return self.buckets[client]
 
+    def shared(self, client: str) -> Bucket:
+        return next(iter(self.buckets.values()))
+
 
 class Lab:
     def __init__(self, store: S3Store, folder: Path) -> None:

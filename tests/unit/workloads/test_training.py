@@ -37,6 +37,7 @@ DATA: dict[str, Any] = {
     "compute_s": 0.0,
     "epochs": 2,
     "tolerated": [],
+    "store": None,
 }
 
 

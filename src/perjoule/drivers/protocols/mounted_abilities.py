@@ -147,6 +147,10 @@ class OffersBuckets(Ability):
     def bucket(self, client: str) -> Bucket:
         """Return what a client, or another user, by its name, may use."""
 
+    @abstractmethod
+    def shared(self, client: str) -> Bucket:
+        """Return the first client's, as this one may use it: for data of a job that all clients read."""
+
 
 class OffersImages(Ability):
     """A store whose clients reach block devices by its own library; `devices` has none of them."""

@@ -71,6 +71,10 @@ class Within(Mounted, CachesOnServers, MakesPools, OffersBuckets, OffersImages, 
         """As of the whole."""
         return able(self._whole, OffersBuckets).bucket(client)
 
+    def shared(self, client: str) -> Bucket:
+        """As of the whole."""
+        return able(self._whole, OffersBuckets).shared(client)
+
     def image(self, client: str) -> UnmappedImage:
         """As of the whole."""
         return able(self._whole, OffersImages).image(client)

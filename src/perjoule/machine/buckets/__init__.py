@@ -13,11 +13,14 @@ from perjoule.drivers.protocols import Bucket, Check, Host
 from perjoule.machine.processes import Identity, alive, own
 from perjoule.machine.programs import programs
 from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from
+from perjoule.model import Json
 from perjoule.model.errors import StoreRefused, WorkloadError
 
 PROGRAM = Path(__file__).with_name("engine.py")
 PROGRAM_NAME = "s3-engine.py"  # in a client's folder
 PYTHON = "/usr/bin/python3"
+FOLDER = "perjoule-objects/"  # of all objects that loads put into a bucket
+BUSY_RATIO = 0.9  # of a core, above which the program may be what limits
 ADVICE: Mapping[str, str] = {  # by what an error has
     "301 ": "name the endpoint and the region in which the bucket is",
     "307 ": "name the endpoint and the region in which the bucket is",
@@ -45,19 +48,20 @@ def send(client: Host) -> Path:
     return place
 
 
+def place(bucket: Bucket, prefix: str) -> dict[str, Json]:
+    """Return where the program finds objects; `prefix` is below that of the bucket. It has no key in it."""
+    return {
+        "endpoint": bucket.endpoint,
+        "region": bucket.region,
+        "bucket_name": bucket.name,
+        "credentials": str(bucket.credentials),
+        "prefix": bucket.prefix + prefix,
+    }
+
+
 def request(bucket: Bucket, operation: str, prefix: str, **more: Any) -> str:
-    """Return what to ask the program for; `prefix` is below that of the bucket. It has no key in it."""
-    return json.dumps(
-        {
-            "endpoint": bucket.endpoint,
-            "region": bucket.region,
-            "bucket_name": bucket.name,
-            "credentials": str(bucket.credentials),
-            "operation": operation,
-            "prefix": bucket.prefix + prefix,
-            **more,
-        }
-    )
+    """Return what to ask the program for. It has no key in it."""
+    return json.dumps({**place(bucket, prefix), "operation": operation, **more})
 
 
 def ask(

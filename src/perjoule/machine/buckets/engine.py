@@ -93,7 +93,13 @@ class Store:
         return f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={seal}"
 
     def request(
-        self, method: str, name: str, body: Any = None, query: str = "", ok: tuple[int, ...] = (200,)
+        self,
+        method: str,
+        name: str,
+        body: Any = None,
+        query: str = "",
+        ok: tuple[int, ...] = (200,),
+        reach: str = "",
     ) -> http.client.HTTPResponse:
         """Send a request and return the answer, of which the body is not yet read. Raises Refused."""
         path = "/" + quote(f"{self.bucket}/{name}" if name else self.bucket, safe="/-_.~")
@@ -103,6 +109,8 @@ class Store:
         headers["Authorization"] = self.signature(method, path, query, signed)
         if body is not None:
             headers["Content-Type"] = "application/octet-stream"
+        if reach:
+            headers["Range"] = reach
         self.connection.request(method, path + ("?" + query if query else ""), body=body, headers=headers)
         answer = self.connection.getresponse()
         if answer.status not in ok:
@@ -133,21 +141,34 @@ class Store:
 
         Raises Refused if it is shorter or longer, or has other bytes.
         """
-        answer, got, equal = self.request("GET", name), 0, True
-        with self.body(answer, len(content)) as fill:
-            while got < len(content):
-                piece = memoryview(room)[: len(content) - got]
+        equal = True
+        for begin, count in self.pieces(name, len(content), room):
+            # a bytearray compares at the speed of memory, a view byte by byte
+            equal = equal and (room if count == len(room) else room[:count]) == content[begin : begin + count]
+        if not equal:
+            raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
+
+    def pieces(
+        self, name: str, size: int, room: bytearray, first: int | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """Get an object, or so much of it from byte `first` on, into the room, and yield of each piece where it
+        begins and how long it is.
+
+        Raises Refused if there is less or more than `size`.
+        """
+        reach, ok = ("", 200) if first is None else (f"bytes={first}-{first + size - 1}", 206)
+        answer, got = self.request("GET", name, ok=(ok,), reach=reach), 0
+        with self.body(answer, size) as fill:
+            while got < size:
+                piece = memoryview(room)[: size - got]
                 count = fill(piece)
-                # a bytearray compares at the speed of memory, a view byte by byte
-                equal = equal and (room if count == len(room) else room[:count]) == content[got : got + count]
+                yield got, count
                 got += count
                 if count < len(piece):
                     break
-        if got < len(content) or answer.read(1):
-            length = "more" if got == len(content) else f"{got} B"
-            raise Refused("wrong length", f"GET {name}: it has {length}, not {len(content)} B")
-        if not equal:
-            raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
+        if got < size or answer.read(1):
+            length = "more" if got == size else f"{got} B"
+            raise Refused("wrong length", f"GET {name}: it has {length}, not {size} B")
 
     @contextmanager
     def body(self, answer: http.client.HTTPResponse, size: int) -> Generator[Callable[[memoryview], int]]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Process
+from perjoule.machine import buckets
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
 from perjoule.model import Json
@@ -19,11 +20,19 @@ from perjoule.workloads._start import Gates
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("program.py")
+OBJECTS = Path(__file__).with_name("objects.py")
 
 
 def checks() -> tuple[Check, ...]:
     """Check for what runs the program on clients."""
     return programs({"python3": "python3"}, "client")
+
+
+def send_objects(client: Host) -> dict[str, Json]:
+    """Put on a client what ranks need to put and get objects, and return where it is."""
+    place = client.directory / "rank-objects.py"
+    client.put(OBJECTS.read_text(), place)
+    return {"program": str(place), "engine": str(buckets.send(client))}
 
 
 def together(

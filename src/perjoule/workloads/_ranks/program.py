@@ -5,6 +5,8 @@ It runs under the system's Python and uses only the standard library. Standard i
 (the parameters of each), `out` and `gate`, the command that waits for the common start and prints its time.
 All ranks are ready before it waits, and it ends once all have; if one fails, the others are ended.
 
+A data set is files below a folder, or what `store` says: objects, for which another program lies there.
+
 `OUT.began.txt` is when they began (UTC), `OUT.N.json` what rank N did, `OUT.N.csv` its calls. Their times are
 seconds since then, by a clock that nothing sets. `OUT.N.batches.csv` are the batches of an epoch; of a cache,
 `OUT.N.writes.csv` are its writes, and `OUT.N.requests.csv` the requests served.
@@ -15,6 +17,7 @@ import json
 import mmap
 import os
 import re
+import runpy
 import shlex
 import signal
 import subprocess
@@ -268,13 +271,19 @@ class Loader:
             read_whole(descriptor, self._own.buffer, begin + offset, length, path)
 
 
+def objects(job: Job) -> dict[str, Any]:
+    """Return what the program for objects defines, which uses what this one does."""
+    return runpy.run_path(job["store"]["program"], init_globals=globals())
+
+
 def train(job: Job, since: Clock) -> Done:
     """Read all samples of this rank in each epoch, batch by batch, while an accelerator computes for a time.
 
     Threads read whole batches, at most PREFETCHED for each thread ahead of the one that is computed; none of the
     next epoch.
     """
-    loader, calls = Loader(job, since), CallTimes(since)
+    reader = objects(job)["ObjectLoader"] if job["store"] else Loader
+    loader, calls = reader(job, since), CallTimes(since)
     epochs = [epoch_samples(job, epoch) for epoch in range(job["epochs"])]
     batches = ["epoch,samples,errors,ready_s,ended_s"]
     yield {}
@@ -370,7 +379,12 @@ def serve(job: Job, since: Clock) -> Done:
     yield {"ended_s": since(), "calls": reads, "writes": writes.lines, "requests": served}
 
 
-DO = {"write": write, "read": read, "lay_out": lay_out, "train": train, "serve": serve}
+def put_objects(job: Job, since: Clock) -> Done:
+    """Put the objects of a data set that this rank has."""
+    return objects(job)["put_objects"](job, since)
+
+
+DO = {"write": write, "read": read, "lay_out": lay_out, "put": put_objects, "train": train, "serve": serve}
 TABLES = ("batches", "writes", "requests")  # what a rank may leave besides its calls
 
 
@@ -441,7 +455,8 @@ def run_rank(job: Job, number: int, rank: Job, tells: int, waits: int) -> int:
             Path(f"{out}.{table}.csv").write_text("\n".join([*done.pop(table), ""]))
         Path(out + ".json").write_text(json.dumps(done))
     except OSError as error:
-        reason = f"{error.filename or rank['path']}: {(error.strerror or str(error)).lower()}"
+        problem = error.strerror or str(error)
+        reason = f"{error.filename or rank['path']}: {problem[:1].lower()}{problem[1:]}"
         print(f"rank {number}: {reason}", file=sys.stderr)
         return TRANSIENT if error.errno in TRANSIENT_ERRNOS else FAILED
     except ValueError as error:

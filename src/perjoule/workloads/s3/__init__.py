@@ -48,10 +48,8 @@ object = "4 MiB"
 size = "64 MiB"
 """
 
-FOLDER = "perjoule-objects/"  # of all objects of ours in a bucket
 BACK, LAYOUT, STORED = "back-", "layout-", "stored.json"
 SHORTEST_S = 0.1
-BUSY_RATIO = 0.9  # of a core, above which the engine may be what limits
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -149,7 +147,7 @@ class S3(Workload):
         """Remove old objects before a put, put what is missing before a get, then drop caches."""
         puts = self.operation == "put"
         bare = [client for client in clients if puts or not self._laid_out(client, mounted)]
-        each(bare, lambda client: self._ask(client, mounted, "remove", FOLDER))
+        each(bare, lambda client: self._ask(client, mounted, "remove", buckets.FOLDER))
         if not puts:
             self._load(bare, mounted, folder, LAYOUT, "put", self.time_limit_s, clock_offsets_s(bare))
             if short := [client.name for client in bare if not self._laid_out(client, mounted)]:
@@ -236,7 +234,7 @@ class S3(Workload):
         doubts = [
             WORK.engine_busy(host=name, busy_ratio=share)
             for name, share in shares.items()
-            if share > BUSY_RATIO and lengths_s[name] >= SHORTEST_S
+            if share > buckets.BUSY_RATIO and lengths_s[name] >= SHORTEST_S
         ]
         shortest_s = min(lengths_s.values())
         return doubts + ([TIMES.short(shortest_s=shortest_s)] if shortest_s < SHORTEST_S else [])
@@ -292,7 +290,7 @@ class S3(Workload):
 
     def _prefix(self, mounted: Mounted) -> str:
         layout = f"{mounted.layout_name}/" if mounted.layout_name else ""
-        return f"{FOLDER}{layout}{self.object_bytes}/"
+        return f"{buckets.FOLDER}{layout}{self.object_bytes}/"
 
     def _ask(self, client: Host, mounted: Mounted, operation: str, prefix: str) -> dict[str, Any]:
         bucket = able(mounted, OffersBuckets).bucket(client.name)

@@ -1,27 +1,32 @@
-"""A training job that reads its data set: shuffled epochs, batches, reader threads, an accelerator's time.
+"""A training job that reads its data set, files or objects: shuffled epochs, batches, reader threads, an
+accelerator's time.
 
 Described as MLPerf Storage describes its workloads of that name (https://github.com/mlcommons/storage); what
 it measures is no MLPerf result. All clients share one data set, laid out before. Each accelerator is a rank;
-its threads read ahead while it computes, which is a pause.
+its threads read ahead while it computes, which is a pause. Objects lie in the first client's bucket and are got
+by perjoule's S3 engine; one sample is one request.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.drivers.protocols import Bucket, Check, Host, Mounted, Need, OffersBuckets, Workload, able
+from perjoule.machine import buckets
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern
+from perjoule.model.doubts import WORK, Doubt
 from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.model.metrics import ACCELERATOR, COMPUTE_WALL, EPOCHS, ERRORS, SAMPLES
 from perjoule.model.units import MIB, Bytes, Ratio, Seconds, SecondsOrZero, bytes_text
 from perjoule.workloads import _ranks as in_clients
 from perjoule.workloads._ranks.program import BLOCK_BYTES, PAGE_BYTES, TOLERATED, file_sizes
-from perjoule.workloads._ranks.report import RankRecords
+from perjoule.workloads._ranks.report import SHORTEST_S, RankRecords
 from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import SHORT_S, cold, require_common, synced
 from perjoule.workloads.training.presets import PRESETS, Preset
@@ -38,7 +43,7 @@ compute = "10 ms"
 epochs = 2
 """
 
-FOLDER = "perjoule-training"
+FOLDER, LAYOUT = "perjoule-training", "layout-"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -56,6 +61,9 @@ class Training(Workload):
         "transfer_size": "transfer = {bytes}",
     }
 
+    access: Literal["folders", "buckets"] = "folders"
+    """Whether it reads files, or objects of a store that speaks S3."""
+
     preset: (
         Literal[
             "unet3d_h100", "unet3d_a100", "resnet50_h100", "resnet50_a100", "cosmoflow_h100", "cosmoflow_a100"
@@ -70,7 +78,7 @@ class Training(Workload):
     """
 
     files_count: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Files of the data set (MLPerf: num_files_train)."""
+    """Files, or objects, of the data set (MLPerf: num_files_train)."""
 
     samples_per_file: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Samples in each file (num_samples_per_file); 1 if omitted."""
@@ -103,7 +111,7 @@ class Training(Workload):
     """What sizes and shuffles follow from."""
 
     transfer_bytes: Bytes = MIB
-    """Bytes per I/O call, a multiple of 64 KiB; a smaller sample is one call."""
+    """Bytes per I/O call on files, a multiple of 64 KiB; a smaller sample is one call."""
 
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT); samples are then whole pages of 4 KiB."""
@@ -124,6 +132,8 @@ class Training(Workload):
             raise ValueError('share is above 0 and at most 100 % (write share = "1 %")')
         if self.transfer_bytes % BLOCK_BYTES:
             raise ValueError('transfer is a multiple of 64 KiB (write transfer = "1 MiB")')
+        if self.access == "buckets" and (self.direct or self.transfer_bytes != MIB):
+            raise ValueError("direct and transfer are of files (remove them, or access)")
         job = self.load
         if job.deviation_bytes > job.sample_bytes:
             raise ValueError("deviation is at most as large as sample (change one of them)")
@@ -156,6 +166,11 @@ class Training(Workload):
         return self.load.files_count * self.load.samples_per_file
 
     @property
+    def needs(self) -> Need:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As `access` says."""
+        return self.access
+
+    @property
     def directions(self) -> tuple[Direction, ...]:
         """It reads."""
         return ("read",)
@@ -163,7 +178,10 @@ class Training(Workload):
     @property
     def pattern(self) -> Pattern:
         """Samples at random, or files at random."""
-        return Pattern(min(self.transfer_bytes, round(self.load.sample_bytes)), "random", self.direct)
+        sample_bytes = round(self.load.sample_bytes)
+        if self.access == "buckets":
+            return Pattern(sample_bytes, "random")
+        return Pattern(min(self.transfer_bytes, sample_bytes), "random", self.direct)
 
     def stored_bytes(self, clients_count: int) -> int:
         """Return the bytes of the data set."""
@@ -186,16 +204,35 @@ class Training(Workload):
         return in_clients.checks()
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Lay out the files that are missing or of another size, side by side, then drop caches."""
+        """Lay out the data set, side by side, then drop caches; of files, those that are missing or of another
+        size.
+        """
         if self.samples_count < len(clients) * self.accelerators_count:
             problem = f"{self.samples_count} samples are fewer than accelerators"
             raise WorkloadError(problem, next="use more files, or fewer clients or accelerators")
-        if len(clients) > 1:
-            require_common("training", clients, mounted)
-        clients[0].run(["mkdir", "-p", mounted.directories[clients[0].name] / FOLDER], timeout_s=SHORT_S)
-        self._load(clients, mounted, folder, "lay_out", prefix="layout-")
-        synced(clients, mounted, self.time_limit_s)
+        if self.access == "buckets":
+            self._put_objects(clients, mounted, folder)
+        else:
+            if len(clients) > 1:
+                require_common("training", clients, mounted)
+            clients[0].run(["mkdir", "-p", mounted.directories[clients[0].name] / FOLDER], timeout_s=SHORT_S)
+            self._load(clients, mounted, folder, "lay_out", prefix=LAYOUT)
+            synced(clients, mounted, self.time_limit_s)
         keep_doubts(folder, cold(clients, mounted))
+
+    def _put_objects(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Put the data set after removing what earlier trials put. Raises WorkloadError."""
+        store = able(mounted, OffersBuckets)
+
+        def ask(client: Host, bucket: Bucket, operation: str, prefix: str) -> dict[str, Any]:
+            return buckets.ask(client, bucket, operation, prefix, timeout_s=self.time_limit_s)
+
+        each(clients, lambda client: ask(client, store.bucket(client.name), "remove", buckets.FOLDER))
+        self._load(clients, mounted, folder, "put", prefix=LAYOUT)
+        stored = ask(clients[0], store.shared(clients[0].name), "stored", _prefix(mounted))
+        if stored != {"objects_count": self.load.files_count, "bytes": self.stored_bytes(len(clients))}:
+            problem = "the store does not list all objects that it acknowledged"
+            raise MovedTooLittle(problem, where=clients[0].name)
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Train on all clients together and read the records. Raises WorkloadError, TransientError."""
@@ -220,7 +257,21 @@ class Training(Workload):
                 utilisation = accelerator_ratio(batches, self.load.batch_count, self.load.compute_s)
                 measured |= {ACCELERATOR: utilisation} if utilisation is not None else {}
                 notes += ["no AU: an epoch has but one batch"] if utilisation is None else []
-            return replace(outcome, measured=measured, note="; ".join(notes))
+            doubts = (*outcome.doubts, *self._busy(raw))
+            return replace(outcome, measured=measured, doubts=doubts, note="; ".join(notes))
+
+    def _busy(self, raw: RankRecords) -> list[Doubt]:
+        """Return doubts about clients whose S3 engine had no CPU time left."""
+        shares = {
+            name: max(rank.cpu_s / max(rank.ended_s, SHORTEST_S) for rank in ranks)
+            for name, ranks in raw.ranks.items()
+            if self.access == "buckets"
+        }
+        return [
+            WORK.engine_busy(host=name, busy_ratio=share)
+            for name, share in shares.items()
+            if share > buckets.BUSY_RATIO
+        ]
 
     def _require(self, samples_count: int, errors_count: int, moved_bytes: int) -> None:
         wanted_count, wanted_bytes = self.epochs_count * self.samples_count, self.moved_bytes(0)
@@ -234,9 +285,10 @@ class Training(Workload):
         share = "" if self.share_ratio == 1 else f"{100 * self.share_ratio:g} % of a sample, "
         return f"{self.preset} as in MLPerf Storage v1.0, {share}not a result of MLPerf"
 
-    def _data(self, place: str) -> dict[str, Json]:
+    def _data(self, place: str, store: dict[str, Json] | None = None) -> dict[str, Json]:
         return {
             "folder": place,
+            "store": store,
             "path": place,  # what errors without a file are about
             "seed": f"training {self.seed}",
             "files": self.load.files_count,
@@ -254,6 +306,20 @@ class Training(Workload):
             "tolerated": list(TOLERATED) if self.tolerate_errors else [],
         }
 
+    def _data_for(self, client: Host, mounted: Mounted) -> dict[str, Json]:
+        """Return the data set as a client reaches it."""
+        if self.access == "folders":
+            return self._data(str(mounted.directories[client.name] / FOLDER))
+        bucket = able(mounted, OffersBuckets).shared(client.name)
+        # other bytes in each trial, against deduplication
+        seed = f"training {self.seed} {mounted.layout_name}"
+        store: dict[str, Json] = {
+            **in_clients.send_objects(client),
+            **buckets.place(bucket, _prefix(mounted)),
+            "seed": seed,
+        }
+        return self._data(bucket.endpoint, store)
+
     def _load(
         self,
         clients: Sequence[Host],
@@ -266,8 +332,8 @@ class Training(Workload):
     ) -> float | None:
         count = self.accelerators_count
         jobs: dict[str, dict[str, Json]] = {}
-        for number, client in enumerate(clients):
-            data = self._data(str(mounted.directories[client.name] / FOLDER))
+        reached = each(clients, lambda client: self._data_for(client, mounted))
+        for number, (client, data) in enumerate(zip(clients, reached, strict=True)):
             ranks = range(number * count, (number + 1) * count)
             jobs[client.name] = {
                 "do": operation,
@@ -276,3 +342,8 @@ class Training(Workload):
         return in_clients.together(
             clients, mounted, folder, jobs, time_limit_s=self.time_limit_s, prefix=prefix, ahead_s=ahead_s
         )
+
+
+def _prefix(mounted: Mounted) -> str:
+    layout = f"{mounted.layout_name}/" if mounted.layout_name else ""
+    return f"{buckets.FOLDER}{layout}training/"
