@@ -1,5 +1,6 @@
 """What a log says about itself, in its names, units and rows, where that contradicts how it is declared."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from perjoule.importing.power import logs
-from perjoule.meters._declared import other_unit
+from perjoule.meters._unit_names import other_unit
 from perjoule.meters.csv import Csv, LogSample
 from perjoule.model import Clock
 from perjoule.model.errors import CampaignError, PerjouleError
@@ -85,11 +86,43 @@ def test_a_last_line_that_was_cut_is_no_row(
         ("Energy (Kilowatt-Hours)", "Wh", "kWh"),
         ("energy_mWh", "Wh", "mWh"),
         ("energy_joules_total", "Wh", "joules"),
+        # anywhere in the name
+        ("P (kW) of server", "W", "kW"),
+        ("Power [kW] L1", "W", "kW"),
+        ("Power(kW)_1", "W", "kW"),
+        ("P_kW_avg", "W", "kW"),
+        ("power_kw_mean", "W", "kw"),
+        ("kW (avg)", "W", "kW"),
+        ("powerKw", "W", "Kw"),
+        ("powerkW", "W", "kW"),
+        ("activePowerMilliWatts", "W", "MilliWatts"),
+        ("(kilo watt)", "W", "kW"),
+        ("Energy (W h)", "kWh", "Wh"),
+        ("Energy (kW\u00b7h)", "Wh", "kWh"),
+        ("Energy (Watt hours)", "kWh", "Wh"),
+        ("Energy (Ws)", "Wh", "J"),
+        # other prefixes, powers and scripts
+        ("Power (dW)", "W", "dW"),
+        ("Power [cW]", "W", "cW"),
+        ("power_deciwatts", "W", "deciwatts"),
+        ("Power (BTU/hr)", "W", "BTU/hr"),
+        ("Apparent Power", "W", "VA"),
+        ("Scheinleistung", "W", "VA"),
+        ("reactive_power", "W", "var"),
+        ("Power\uff08kW\uff09", "W", "kW"),
+        ("\u6d88\u8cbb\u96fb\u529b\uff08\uff4b\uff37\uff09", "W", "kW"),
+        ("\u529f\u7387(\u5343\u74e6)", "W", "kW"),
+        ("\u041c\u043e\u0449\u043d\u043e\u0441\u0442\u044c, \u043a\u0412\u0442", "W", "kW"),
+        ("P \u33be", "W", "kW"),  # one letter
+        # scaled
+        ("Power (0.1 W)", "W", "0.1 W"),
+        ("P in 1/10 W", "W", "1/10 W"),
+        ("Power (W x 10)", "W", "W x 10"),
     ],
 )
 def test_a_column_whose_name_states_another_unit_is_refused(column: str, unit: str, stated: str) -> None:
     semantics = "instantaneous" if unit.endswith("W") else "counter"
-    with pytest.raises(ValueError, match=f'is in {stated}, and unit is "{unit}"'):
+    with pytest.raises(ValueError, match=re.escape(f'is in {stated}, and unit is "{unit}"')):
         samples("", value=column, unit=unit, semantics=semantics)
 
 
@@ -113,6 +146,19 @@ def test_a_column_whose_name_states_another_unit_is_refused(column: str, unit: s
         ("Phase A", "W"),
         ("phase_a", "W"),
         ("Pwr.kW", "kW"),
+        ("P_kW_avg", "kW"),
+        ("P [W] (A)", "W"),
+        ("rackW", "W"),
+        ("cpuW", "W"),
+        ("systemW", "W"),
+        ("powerKW", "kW"),
+        ("interactive", "W"),
+        ("PkgWatt", "W"),
+        ("Watts up? 3", "W"),
+        ("Power of KW48", "W"),
+        ("transparent proxy", "W"),
+        ("Outlet 10 W", "W"),
+        ("\u041c\u043e\u0449\u043d\u043e\u0441\u0442\u044c \u0412\u0442", "W"),
     ],
 )
 def test_a_column_that_states_the_unit_or_none_is_read(column: str, unit: str) -> None:
@@ -131,6 +177,48 @@ def test_a_row_of_units_below_the_names_is_held_against_the_declaration(below: s
             samples(text, delimiter=";", clock="monotonic")
     else:
         assert [sample.value for sample in samples(text, delimiter=";", clock="monotonic")] == [2.0]
+
+
+def test_units_below_names_that_come_again_are_held_against_the_declaration_too() -> None:
+    text = "time,P\n,W\n5,2\ntime,P\n,{}\n6,3\n"
+    assert [sample.value for sample in samples(text.format("W"), clock="monotonic")] == [2.0, 3.0]
+    with pytest.raises(PerjouleError, match='below the names it says kW, and unit is "W"'):
+        samples(text.format("kW"), clock="monotonic")
+
+
+def test_the_heads_that_nvidia_smi_repeats_are_no_gaps() -> None:
+    """`nvidia-smi dmon -s p -o DT`: https://docs.nvidia.com/deploy/nvidia-smi/"""
+    head = "#Date       Time        gpu    pwr  gtemp\n#YYYYMMDD   HH:MM:SS    Idx      W      C\n"
+    rows = [f" 20261129   12:00:0{second}      0     7{second}     45\n" for second in range(4)]
+    declared = {"time": ["Date", "Time"], "value": "pwr", "delimiter": " ", "format": "%Y%m%d %H:%M:%S"}
+    read_samples = samples("".join([head, *rows[:2], head, *rows[2:]]), zone="UTC", **declared)
+    assert [sample.value for sample in read_samples] == [70.0, 71.0, 72.0, 73.0]
+
+
+@pytest.mark.parametrize("line", ["Unit,kW", "# unit: kW", "Einheit = kW", "Units (kW)"])
+def test_a_unit_above_the_names_is_held_against_the_declaration(line: str) -> None:
+    text = f"Serial,12\n{line}\ntime,P\n5,2\n"
+    assert samples(text, unit="kW", clock="monotonic")[0].value == 2000.0
+    with pytest.raises(PerjouleError, match='above the names it says kW, and unit is "W"'):
+        samples(text, clock="monotonic")
+    assert samples(text.replace("kW", "A"), clock="monotonic")[0].value == 2.0  # the unit that is called A
+
+
+@pytest.mark.parametrize(
+    ("names", "row"),
+    [
+        ("time,Q,Unit,P,Unit", "5,0.3,kW,2,W"),
+        ("time,U,Unit,P,Unit", "5,230,V,2,W"),
+        ("time,P,Power Unit", "5,0.002,kW"),
+        ("time,P,unitOfMeasure", "5,0.002,kW"),
+        ("time,P,Unit\u00e0", "5,0.002,kW"),
+        ("time,P,\u5355\u4f4d", "5,0.002,kW"),
+        ("time,unit,P", "5,mW,2000"),
+        ("time,P,community", "5,2,kW"),
+    ],
+)
+def test_the_unit_of_a_number_is_in_the_next_column_or_the_only_one_of_units(names: str, row: str) -> None:
+    assert samples(f"{names}\n{row}\n", clock="monotonic")[0].value == pytest.approx(2.0)
 
 
 # Columns
@@ -223,7 +311,24 @@ def test_hours_of_afternoons_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "column", ["interval_start", "Start", "start time", "_start", "From", "Begin", "time_bucket"]
+    "column",
+    [
+        "interval_start",
+        "Start",
+        "start time",
+        "_start",
+        "From",
+        "Begin",
+        "time_bucket",
+        "startTime",
+        "windowStart",
+        "Startzeit",
+        "Beginn",
+        "Zeit von",
+        "interval_beginning",
+        "D\u00e9but",
+        "\u8a08\u6e2c\u958b\u59cb\u6642\u523b",
+    ],
 )
 def test_a_window_that_is_dated_by_its_start_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match="is the start of a window"):
@@ -242,6 +347,13 @@ def test_a_window_that_is_dated_by_its_start_is_refused(column: str) -> None:
         ("Time (GMT)", "", "2026-11-29 12:00:00"),
         ("time", "%Y-%m-%dT%H:%M:%SZ", "2026-11-29T12:00:00Z"),
         ("time", "%d.%m.%Y %H:%M:%S.%f UTC", "29.11.2026 12:00:00.0 UTC"),
+        ("timestampUTC", "", "2026-11-29 12:00:00"),
+        ("timeUtcMs", "", "2026-11-29 12:00:00"),
+        ("UTCTime", "", "2026-11-29 12:00:00"),
+        ("TIMEUTC", "", "2026-11-29 12:00:00"),
+        ("Time (Z)", "", "2026-11-29 12:00:00"),
+        ("Zulu time", "", "2026-11-29 12:00:00"),
+        ("(PDH-CSV 4.0) (Coordinated Universal Time)(0)", "", "2026-11-29 12:00:00"),
     ],
 )
 def test_dates_that_are_called_utc_are_of_no_other_zone(column: str, format: str, text: str) -> None:
@@ -291,7 +403,13 @@ def test_encodings_of_programs_are_known(encoding: str) -> None:
 
 @pytest.mark.parametrize(
     ("column", "stated"),
-    [("Time (UTC+1)", "+0100"), ("time_gmt-03:30", "-0330"), ("Date/Time [UTC+01:00]", "+0100")],
+    [
+        ("Time (UTC+1)", "+0100"),
+        ("time_gmt-03:30", "-0330"),
+        ("Date/Time [UTC+01:00]", "+0100"),
+        ("Time (+01:00)", "+0100"),
+        ("Time +0100", "+0100"),
+    ],
 )
 def test_an_offset_in_the_name_of_a_column_is_held_against_the_zone(column: str, stated: str) -> None:
     log = f"{column},P\n2026-11-29 13:00:00,5\n"
@@ -328,6 +446,110 @@ def test_letters_of_a_zone_in_the_name_of_a_column_are_held_against_it(
             samples(log, time=[column], zone=zone)
     assert samples("Time (MEZ),P\n2026-07-29 13:00:00,5\n", time=["Time (MEZ)"], zone="Europe/Berlin")
     assert samples("Time (RMS),P\n2026-07-29 13:00:00,5\n", time=["Time (RMS)"], zone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("column", "zone"),
+    [
+        ("Time EST", "America/New_York"),
+        ("time_cet", "Europe/Berlin"),
+        ("Time CET/CEST", "Europe/Berlin"),
+        ("Ortszeit (MEZ/MESZ)", "Europe/Berlin"),
+        ("Time\uff08JST\uff09", "Asia/Tokyo"),
+        ("Time [IST]", "Asia/Kolkata"),
+        ("Time Europe/Berlin", "Europe/Berlin"),
+        ("Time (Central Standard Time)", "America/Chicago"),
+        ("Eastern Time (US & Canada)", "America/New_York"),
+        ("(PDH-CSV 4.0) (W. Europe Standard Time)(-60)", "Europe/Berlin"),  # of Windows' typeperf
+    ],
+)
+def test_a_zone_anywhere_in_the_name_of_a_column_is_held_against_the_declared_one(
+    column: str, zone: str
+) -> None:
+    log = f'"{column}",P\n2026-11-29 13:00:00,5\n'
+    assert samples(log, time=[column], zone=zone)
+    with pytest.raises(PerjouleError, match=r"it says .* \(set zone"):
+        samples(log, time=[column], zone="UTC")
+
+
+@pytest.mark.parametrize(
+    "column", ["outcome time", "Dutch time", "Date/Time", "time (local)", "log-2024", "Date Time", "restored"]
+)
+def test_names_that_only_look_like_zones_say_nothing(column: str) -> None:
+    assert samples(f"{column},P\n2026-11-29 13:00:00,5\n", time=[column], zone="Asia/Tokyo")
+
+
+@pytest.mark.parametrize(
+    ("letters", "zone", "wrong_zone"),
+    [
+        ("CET", "Europe/Berlin", "UTC"),
+        ("EST", "America/New_York", "Europe/Berlin"),
+        ("+01:00", "+0100", "UTC"),
+    ],
+)
+def test_the_zone_in_a_format_is_held_against_the_declared_one(
+    letters: str, zone: str, wrong_zone: str
+) -> None:
+    log = f"time,P\n2026-11-29 13:00:00 {letters},5\n"
+    format = f"%Y-%m-%d %H:%M:%S {letters}"
+    assert samples(log, format=format, zone=zone)
+    with pytest.raises(PerjouleError, match=r"it says .*(zone|not called)"):
+        samples(log, format=format, zone=wrong_zone)
+
+
+@pytest.mark.parametrize(
+    ("text", "t_s"),
+    [
+        ("2026-11-29 12:00:00 UTC", 1795953600.0),
+        ("2026-11-29T12:00:00.5GMT", 1795953600.5),
+        ("2026-11-29 05:00:00.250000001 -0700 MST m=+0.000012", 1795953600.25),  # of Go
+        ("2026-11-29 05:00:00 -0700 -0700", 1795953600.0),
+        ("2026-11-29 12:00:00 +0000 UTC", 1795953600.0),
+    ],
+)
+def test_letters_of_a_zone_that_say_nothing_more_may_end_a_date(text: str, t_s: float) -> None:
+    (sample,) = samples(f"time,P\n{text},5\n", zone="Europe/Berlin")
+    assert sample.t_s == pytest.approx(t_s, abs=1e-6)
+    with pytest.raises(PerjouleError, match="is no date"):
+        samples("time,P\n2026-11-29 12:00:00 MST,5\n", zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("line", "zone"),
+    [
+        ("Time zone: UTC", "UTC"),
+        ("# all times in UTC", "UTC"),
+        ("Timezone,GMT+8", "Asia/Shanghai"),
+        ("Zeitzone: Europe/Berlin", "Europe/Berlin"),
+    ],
+)
+def test_a_zone_above_the_names_is_held_against_the_declared_one(line: str, zone: str) -> None:
+    log = f"Model,7\n{line}\ntime,P\n2026-11-29 13:00:00,5\n"
+    assert samples(log, zone=zone)
+    with pytest.raises(PerjouleError, match="says"):
+        samples(log, zone="America/New_York")
+    assert samples(log.replace(line, "Created 12:00 UTC"), zone="America/New_York")  # when it was exported
+    with pytest.raises(PerjouleError, match="says"):
+        samples(
+            f"{line}\ntime,P\n2026-11-29T01:00Z,5\ntime,P\n2026-11-29 13:00:00,5\n", zone="America/New_York"
+        )
+
+
+@pytest.mark.parametrize("column", ["Zone", "timezone", "time_zone", "tz", "timeZone"])
+@pytest.mark.parametrize("zones", [("CET", "CEST"), ("+01:00", "+0200"), ("Europe/Berlin", "Europe/Berlin")])
+def test_a_column_of_zones_is_held_against_the_declared_one(column: str, zones: tuple[str, str]) -> None:
+    winter, summer = zones
+    log = f"time,{column},P\n2026-01-29 13:00:00,{winter},5\n2026-07-29 13:00:00,{summer},5\n"
+    assert len(samples(log, zone="Europe/Berlin")) == 2
+    with pytest.raises(PerjouleError, match="it says"):
+        samples(log, zone="America/New_York")
+    assert samples(log.replace(winter, "rack 1").replace(summer, "rack 1"), zone="America/New_York")
+
+
+def test_a_column_of_zones_that_changes_to_utc_is_refused() -> None:
+    log = "time,tz,P\n2026-01-29 13:00:00,CET,5\n2026-01-29 12:00:01,UTC,5\n"
+    with pytest.raises(PerjouleError, match="'UTC' says UTC, and zone is \"Europe/Berlin\""):
+        samples(log, zone="Europe/Berlin")
 
 
 def test_a_column_of_units_counts_as_a_unit_behind_each_number() -> None:

@@ -2,7 +2,6 @@
 never guessed.
 """
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -10,25 +9,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import Metered
+from perjoule.meters._unit_names import FACTORS, symbol
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.model.units import JOULES, WATTS, Joules, RelativeError, Seconds, Watts
-
-_FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
-_SYMBOL = re.compile(r"[numkMG]?(?:Wh|W|J|VAh|VA|varh|var|V|A|Hz)|%")
-_WORD = re.compile(r"(micro|milli|kilo|mega|[ukmM])?(watt|joule)s?(?:[ -]?(h)(?:ou)?rs?)?", re.IGNORECASE)
-_OF_WORDS = {"micro": "u", "milli": "m", "kilo": "k", "mega": "M", "watt": "W", "joule": "J", "h": "h"}
-_OF_ANY_CASE = {
-    "w": "W",
-    "kw": "kW",
-    "wh": "Wh",
-    "kwh": "kWh",
-    "kwhs": "kWh",
-}  # of others, m is milli and M mega
-_POWERS_AND_ENERGIES = {unit.lower() for unit in (*_FACTORS, "mWh", "MWh", "GWh", "GW")}
-_MOST_LETTERS = 200  # of the end of a column's name
-_IN_BRACKETS = re.compile(r".*[\[(]\s*([^\s\])]+)\s*[\])]\s*")
-# a letter alone is a name of phases and places, too
-_AT_END = re.compile(r".*_([A-Za-z]+)|(?:.*[^A-Za-z0-9_\u00b5\u03bc])?([A-Za-z\u00b5\u03bc]{2,}|W)")
+from perjoule.model.units import WATTS, Joules, RelativeError, Seconds, Watts
 
 _UNIT = "The unit of its numbers."
 _SEMANTICS = (
@@ -52,30 +35,6 @@ _MOST = (
     "A power that is never exceeded; with `range` it distinguishes a counter that wrapped from one that was "
     "reset."
 )
-
-
-def symbol(text: str) -> str:
-    """Return the symbol of a unit of power or energy that a text names ("Watts", "KWh"), or else the text."""
-    text = text.replace("\u00b5", "u").replace("\u03bc", "u")
-    if word := _WORD.fullmatch(text):
-        text = "".join(_OF_WORDS.get(part.lower(), part) for part in word.groups() if part)
-    return _OF_ANY_CASE.get(text.lower(), text)
-
-
-def other_unit(column: str, unit: str) -> str:
-    """Return the unit that a column's name states, as in "P (kW)", "Pwr.kW", "power.draw [W]", "power_mw" or
-    "microwatts"; "" if it states none, or this one.
-    """
-    column = column[-_MOST_LETTERS:]  # matching takes their square
-    bracketed = _IN_BRACKETS.fullmatch(column)
-    match = bracketed or _AT_END.fullmatch(column.removesuffix("_total"))
-    named_unit = next(filter(None, match.groups()), "") if match else ""
-    if bracketed and _SYMBOL.fullmatch(symbol(named_unit)):
-        return "" if symbol(named_unit) == unit else symbol(named_unit)
-    is_unit = symbol(named_unit).lower() in _POWERS_AND_ENERGIES or (
-        len(named_unit) > 1 and bool(_SYMBOL.fullmatch(named_unit))
-    )
-    return named_unit if is_unit and symbol(named_unit).lower() != unit.lower() else ""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -124,7 +83,7 @@ class Declared(Metered):
     @property
     def factor(self) -> float:
         """The factor from its unit to W or J."""
-        return _FACTORS[self.unit]
+        return FACTORS[self.unit]
 
     def factor_of(self, unit: str) -> float:
         """Return the factor from the unit that a number states, to W or J.
@@ -133,11 +92,11 @@ class Declared(Metered):
         """
         unit_symbol = symbol(unit)
         counts = unit_symbol not in WATTS and unit_symbol != "uW"
-        if unit_symbol not in _FACTORS or counts != (self.semantics == "counter"):
+        if unit_symbol not in FACTORS or counts != (self.semantics == "counter"):
             raise ValueError(
                 f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or rows by where, or set unit)'
             )
-        return _FACTORS[unit_symbol]
+        return FACTORS[unit_symbol]
 
     def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel."""

@@ -12,15 +12,14 @@ Assistant's history (`changes`).
 import codecs
 import math
 import os
-import re
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal, Self
+from typing import Literal, Self
 from zoneinfo import ZoneInfoNotFoundError
 
 from pydantic import model_validator
@@ -29,11 +28,14 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
-from perjoule.meters._declared import Declared, other_unit
+from perjoule.meters._declared import Declared
 from perjoule.meters._metered import MeterReading, Read, source
+from perjoule.meters._unit_names import FACTORS, names_a_unit, other_unit, symbol
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
+from perjoule.meters.csv.growing import Growing, dated_s
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
+from perjoule.meters.csv.names import about_times, is_start, unit_above, zones_of
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, LogRow, Rows, separator, uncut
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times, zone_named
@@ -41,7 +43,7 @@ from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
-from perjoule.model.units import MIB, Seconds, bytes_text, seconds_text
+from perjoule.model.units import Seconds, seconds_text
 
 EXAMPLE = """
 [[meter]]
@@ -60,12 +62,9 @@ grade = "wall"
 """
 
 STILL_S = 120.0  # for which a log may not grow before a campaign
-MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
-_CHUNK_BYTES = MIB  # read at once, and the longest line
 # of a log that is read at once if it is plain, and of its beginning that shows whether it is
 _LONG_BYTES = 256 * 1024
-_START = re.compile(r"(?:.*[\W_])?(?:start|begin|from|bucket)(?:[\W_].*)?", re.IGNORECASE)
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
@@ -167,7 +166,7 @@ class Csv(Declared):
                 'strptime loses the zone that %Z reads: write its letters into format ("%H:%M:%S UTC"), and set zone'
             )
         is_mean = self.semantics in ("window mean", "average") and self.clock != "beginning"
-        if is_mean and (starts := next(filter(_START.fullmatch, self.time), "")):
+        if is_mean and (starts := next(filter(is_start, self.time), "")):
             raise ValueError(f'"{starts}" is the start of a window, and the time of a mean is its end')
         if named_unit := other_unit(self.value, self.unit):
             raise ValueError(f'the column "{self.value}" is in {named_unit}, and unit is "{self.unit}"')
@@ -188,6 +187,26 @@ class Csv(Declared):
     def tells_window(self) -> bool:
         """Whether each row contains its window."""
         return bool(self.window_column)
+
+    @property
+    def names_unit(self) -> bool:
+        """Whether the column's name states its unit."""
+        return names_a_unit(self.value)
+
+    @property
+    def layout(self) -> LogLayout:
+        """The format of the log."""
+        return LogLayout(
+            time=self.time,
+            value=self.value,
+            window=self.window_column,
+            delimiter=separator(self.delimiter),
+            decimal=self.decimal or ("," if self.thousands == "." else "."),
+            header=self.header,
+            by=self.by,
+            thousands=self.thousands,
+            where=self.where,
+        )
 
     @property
     def guesses(self) -> bool:
@@ -229,7 +248,7 @@ class Csv(Declared):
         channel, replays = self.declared(extent), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
-            text, waiting = _Growing(file, self.encoding), deque[LogSample]()
+            text, waiting = Growing(file, self.encoding), deque[LogSample]()
 
             def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[LogSample]:
                 self._same(file.fileno(), file.tell())
@@ -245,9 +264,16 @@ class Csv(Declared):
                 waiting.extend(new(range(_CHUNKS_AT_ONCE)))
                 while waiting and not (replays and waiting[0].t_s > time.monotonic()):
                     sample = waiting.popleft()
-                    yield MeterReading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
+                    yield MeterReading(channel, sample.value, dated_s(sample), sample.duration_s, dated=True)
 
             yield read
+
+    def names_columns(self, text: str) -> bool:
+        """Return whether a line of a log names its columns."""
+        rows = Rows(self.layout)
+        with suppress(ValueError):
+            next(rows.rows(text.split("\n")), None)
+        return rows.began
 
     def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[LogSample]:
         """Read all rows of a log that is joined with a record afterwards: `clock` and the beginning are the
@@ -360,53 +386,14 @@ class Csv(Declared):
             raise OSError(f"{self.path} was replaced or truncated")
 
 
-class _Growing:
-    """The lines of a file that grows, each once it is whole; only a chunk of them is in memory."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self.found = False  # whether the last call found a whole line
-        self._file, self._rest = file, ""
-        self._encoding = encoding
-        self._decoder: codecs.IncrementalDecoder | None = None
-
-    def lines(self, chunks: Iterable[object]) -> Iterator[str]:
-        """Read on until the file's end, in at most as many chunks. Raises ValueError: a line does not end."""
-        self.found = False
-        for _ in chunks:
-            if not (chunk := self._file.read(_CHUNK_BYTES)):
-                return
-            if self._decoder is None:
-                encoding = marked_encoding(chunk) or self._encoding
-                self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-            *complete, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
-            if len(self._rest) > _CHUNK_BYTES:
-                begins, self._rest = self._rest[:40], ""
-                raise ValueError(
-                    f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}"
-                )
-            self.found = self.found or bool(complete)
-            yield from complete
-
-
 class _Log:
     """The rows of a log as samples, in order."""
 
     def __init__(
         self, meter: Csv, clock: Clock, began_s: float | None = None, *, guesses: bool = False
     ) -> None:
-        layout = LogLayout(
-            time=meter.time,
-            value=meter.value,
-            window=meter.window_column,
-            delimiter=separator(meter.delimiter),
-            decimal=meter.decimal or ("," if meter.thousands == "." else "."),
-            header=meter.header,
-            by=meter.by,
-            thousands=meter.thousands,
-            where=meter.where,
-        )
         began_s = clock.monotonic_s if began_s is None else began_s
-        self.rows = Rows(layout)
+        self.rows = Rows(meter.layout)
         self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice, meter.time)
         self._meter = meter
         self._several = Several(are_powers=meter.counts == "power" and not meter.changes_only)
@@ -418,11 +405,15 @@ class _Log:
         self._changes = Changes(meter.period_s or 0.0) if meter.changes_only else None
         self._history = HistoryRows(is_power=meter.counts == "power", changes_only=meter.changes_only)
         self._strange_count = 0
+        self._head: Sequence[str] = ()  # the names of which the following were read
+        self._about_times: Sequence[str] = meter.time
+        self._zone_at, self._zone = -1, ""  # the column of zones, and the last one
 
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[LogSample]:
         """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
         for row in deque(rows, maxlen=1) if only_last else rows:
+            self._stated(row)
             counts = not self._meter.only or row.key in self._meter.only  # others may have another unit
             if not counts or (sample := self._sample(row)) is None:
                 continue
@@ -457,6 +448,20 @@ class _Log:
         if self._sums:
             yield from self._sums.end()
 
+    def _stated(self, row: LogRow) -> None:
+        """Hold the lines above the names, and the zone of a row, against the declaration. Raises ValueError."""
+        lines, self.rows.above = self.rows.above, []
+        if lines and (stated := symbol(unit_above(lines))) in FACTORS and stated != self._meter.unit:
+            raise ValueError(f'above the names it says {stated}, and unit is "{self._meter.unit}"')
+        if self._head is not self.rows.header:
+            self._head, self._zone_at = self.rows.header, zones_of(self.rows.header)
+            self._about_times, self._zone = (*self._about_times, *about_times(lines)), ""
+            self._times.read(self._about_times)
+        zone = row.cells[self._zone_at] if 0 <= self._zone_at < len(row.cells) else ""
+        if zone != self._zone:
+            self._zone = zone
+            self._times.read((*self._about_times, zone))
+
     def _sample(self, row: LogRow) -> LogSample | None:
         """Return a row as a sample; None if it is a row of units. Raises ValueError."""
         factor = self._meter.factor_of(row.unit) if row.unit else self._meter.factor
@@ -467,23 +472,16 @@ class _Log:
             first = math.isnan(self._last_s)
             if not math.isnan(value) or (first and self._strange_count == _UNIT_ROWS):
                 raise
-            if first:
-                self._strange_count += 1  # units, below the names
-                if unit_below := other_unit(f"[{row.text.strip('[]()')}]", self._meter.unit):
-                    raise ValueError(
-                        f'below the names it says {unit_below}, and unit is "{self._meter.unit}"'
-                    ) from None
+            stated_unit = row.text.strip("[]()")
+            if unit_below := other_unit(f"[{stated_unit}]", self._meter.unit):
+                raise ValueError(
+                    f'below the names it says {unit_below}, and unit is "{self._meter.unit}"'
+                ) from None
+            self._strange_count += first
+            if first or symbol(stated_unit) == self._meter.unit:  # units, below the names
                 return None
             # damaged: a gap after the last
             return LogSample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)
         return LogSample(
             t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0
         )
-
-
-def _dated_s(sample: LogSample) -> float:
-    """Return the time of a new row. Raises ValueError if it is too old."""
-    behind_s = time.monotonic() - sample.t_s
-    if behind_s > MOST_BEHIND_S:
-        raise ValueError(f"its clock is {behind_s:.0f} s behind (check clock and zone)")
-    return sample.t_s

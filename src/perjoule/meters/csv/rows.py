@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import AnyStr
 
+from perjoule.meters.csv.names import units_of
+
 # Python has others: some unpack, some take the square of a text's length in time (punycode).
 # https://docs.python.org/3/library/codecs.html#standard-encodings, by the names that `codecs.lookup` gives
 CHARACTERS = re.compile(
@@ -46,8 +48,6 @@ _NOTHING = {
 }
 # of InfluxDB's annotated CSV, above the header of each table
 _ANNOTATIONS = frozenset({"#group", "#datatype", "#default"})
-# columns that state the unit of each row
-_UNIT_COLUMNS = frozenset(("unit", "units", "uom", "unit_of_measurement", "einheit"))
 _UNIT_CELL = re.compile(
     r"[numkMG\u00b5\u03bc]?(?:Wh?|J|VAh?|varh?|V|A|Hz)|(?:micro|milli|kilo|mega|[kmM])?(?:watt|joule)s?(?:[ -]?hours?)?",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ _UNIT_CELL = re.compile(
 _FAILED = ["error", "reference"]  # the header of its table that says why a query failed
 _OTHERS_COUNT = 8  # of texts that are not those of `where`, to be named
 _LONGER_COUNT = 10  # lines before one that was cut
-_SHOWN = 3  # of the lines above the one that names the columns
+_SHOWN, _ABOVE_COUNT = 3, 100  # of the lines above the one that names the columns: in an error, and kept
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
 
 
@@ -99,7 +99,7 @@ class Rows:
         self.header: Sequence[str] = ()
         self._columns: list[int] | None = None if layout.header else [int(name) - 1 for name in self._names]
         self._unit_at = -1  # the column with units; there may be none
-        self._skipped: list[str] = []
+        self.above: list[str] = []  # lines, before the one with the names
         self._wanted = list(layout.where.values())
         self._others: dict[str, None] = {}
         self._matched = not layout.where
@@ -111,7 +111,7 @@ class Rows:
 
     def missing(self) -> str:
         """Return the message that no line named the columns."""
-        skipped = " | ".join(self._skipped)
+        skipped = " | ".join(self.above[:_SHOWN])
         hint = ' (its encoding is another: set encoding, such as "latin-1")' if "\ufffd" in skipped else ""
         return f"no line has the columns {', '.join(self._names)}{hint}; the first lines are: {skipped[:200]}"
 
@@ -149,14 +149,14 @@ class Rows:
                         f'two columns are called "{twice}" (set header = false, and name columns by number, from 1)'
                     )
                 self._columns = [cells.index(name) for name in self._names]
-                units_at = [at for at, name in enumerate(cells) if name.lower() in _UNIT_COLUMNS]
-                self._unit_at = next((at for at in units_at if at not in self._columns), -1)
+                unit_at = units_of(cells, self._columns[len(self._layout.where) + len(self._layout.time)])
+                self._unit_at = -1 if unit_at in self._columns else unit_at
                 self.header = cells
             elif self._layout.header and self.header and set(self._layout.time) <= set(cells):
                 self._columns = None  # a table without the number, as where a logger was set up anew
             elif self._columns is None:
-                if len(self._skipped) < _SHOWN:
-                    self._skipped.append(self._layout.delimiter.join(fields))
+                if len(self.above) < _ABOVE_COUNT:
+                    self.above.append(self._layout.delimiter.join(fields))
             else:
                 picked = [cells[column] if column < len(cells) else "" for column in self._columns]
                 count = len(self._wanted)

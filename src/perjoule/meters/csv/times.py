@@ -6,33 +6,27 @@ https://docs.python.org/3/library/zoneinfo.html
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from perjoule.meters.csv.names import letters_of_zone, utc_statement, zone_statement
 from perjoule.model import Clock
 
 Kind = Literal["date", "unix", "unix ms", "unix us", "unix ns", "monotonic", "beginning"]
 _PER_SECOND: dict[str, float] = {"unix": 1.0, "unix ms": 1e3, "unix us": 1e6, "unix ns": 1e9}
 _LAST_S = 1e11  # more seconds than any date's: another unit
 _UTC = ("UTC", "GMT", "Etc/UTC", "Etc/GMT", "+0000")
-_UTC_COLUMN = re.compile(r"(?:.*[\W_])?(?:utc|gmt)(?! ?[+\u2212-])(?:[\W_].*)?", re.IGNORECASE)
-# what a column says of its zone, as in "Time (UTC+1)" and "Time (America/New_York)"
-_ZONE_COLUMN = re.compile(r".*[\[(]\s*([A-Z][A-Za-z]+/[A-Za-z_/+-]+)\s*[\])].*")
-_LETTERS_COLUMN = re.compile(r".*[\[(]\s*([A-Z]{3,4})\s*[\])].*")
-_LETTERS = re.compile(  # of zones; others in brackets are units
-    "CES?T|MES?Z|WES?T|EES?T|BST|MSK|[ECMP][SD]T|[JK]ST|AE[SD]T"
-)
-_IN_ENGLISH = {"MEZ": "CET", "MESZ": "CEST"}
-_OFFSET_COLUMN = re.compile(
-    r"(?:.*[\W_])?(?:utc|gmt) ?([+\u2212-])(0?\d|1[0-4])(?::?([0-5]\d))?(?:[\W_].*)?", re.IGNORECASE
-)
-_UTC_LETTERS = re.compile(r"(?:Z|UTC|GMT)\W*")  # behind the last directive of a format
 # of a format: digits that strptime reads as decimals, and which behind a space or a colon are a number of milliseconds
 _COUNTED = re.compile(r"%S[^.,%]+%f")
 # days since 1900 of spreadsheets: 1982 to 2091
 _LEAST_DAY, _MOST_DAY = 30_000, 70_000
+# with letters that say UTC, or only what the offset says, as Go prints it: https://pkg.go.dev/time#Time.String
+_LETTERED = re.compile(
+    r"(\d[\dT :.-]*\d) ?(?:UTC|GMT|([+-]\d\d:?\d\d) (?:[A-Z]{3,5}|[+-]\d{4}))(?: m=[+-]\d+\.\d+)?"
+)
 _DIGITS_COUNTS = (3, 6)  # of milliseconds and microseconds, with which both are the same
 
 
@@ -49,14 +43,18 @@ class Times:
     columns: Sequence[str] = ()  # of the log, that have them
     _in_utc: str = field(default="", init=False)  # what says that such dates are of UTC
     _stated_zone: str = field(default="", init=False)  # what the name of their column says
-    _letters: str = field(default="", init=False)  # or "CET" in it
+    _letters: frozenset[str] = field(default=frozenset(), init=False)  # or "CET" in it
     _last_utc_s: float = field(default=-1.0, init=False)
 
     def __post_init__(self) -> None:
         """Read the names of the columns."""
-        self._in_utc = utc_statement(self.columns, self.format)
-        self._stated_zone = zone_statement(self.columns)
-        self._letters = letters_of_zone(self.columns)
+        self.read(self.columns)
+
+    def read(self, texts: Sequence[str]) -> None:
+        """Read what says in which zone the next times are."""
+        self._in_utc = utc_statement(texts, self.format)
+        self._stated_zone = zone_statement(texts, self.format)
+        self._letters = letters_of_zone(texts, self.format)
 
     def moment_s(self, text: str) -> float:
         """Parse a time. Raises ValueError if it is invalid, ambiguous, or never occurred."""
@@ -95,13 +93,14 @@ class Times:
             raise ValueError(f"{text!r} has no time zone (set zone)")
         zone = zone_named(self.zone)
         first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-        if self._letters and self.zone[:1] not in ("+", "-") and self._letters not in _names(zone, date):
-            raise ValueError(f'the column says {self._letters}, which "{self.zone}" is not called (set zone)')
+        if self._letters and self.zone[:1] not in ("+", "-") and not self._letters & _names(zone, date):
+            stated = "/".join(sorted(self._letters))
+            raise ValueError(f'it says {stated}, which "{self.zone}" is not called (set zone)')
         if self._stated_zone:
             stated_offset = date.replace(tzinfo=zone_named(self._stated_zone)).utcoffset()
             if stated_offset not in (first.utcoffset(), second.utcoffset()):
                 raise ValueError(
-                    f'the column says {self._stated_zone}, and zone is "{self.zone}" (set zone = "{self._stated_zone}")'
+                    f'it says {self._stated_zone}, and zone is "{self.zone}" (set zone = "{self._stated_zone}")'
                 )
         if first.utcoffset() == second.utcoffset():
             return first.timestamp()
@@ -116,33 +115,6 @@ class Times:
                 'set twice = "in order")'
             )
         return first.timestamp() if first.timestamp() >= self._last_utc_s else second.timestamp()
-
-
-def utc_statement(columns: Sequence[str], format: str) -> str:
-    """Return what says that dates without a zone are of UTC: a column's name, or the letters of the format; or ""."""
-    letters = format.replace("%%", "").rpartition("%")[2][1:].strip()
-    return format if _UTC_LETTERS.fullmatch(letters) else next(filter(_UTC_COLUMN.fullmatch, columns), "")
-
-
-def zone_statement(columns: Sequence[str]) -> str:
-    """Return the zone that a column of dates states in its name, as `zone_named` takes it; "" if none does."""
-    for column in columns:
-        if match := _OFFSET_COLUMN.fullmatch(column):
-            sign = "+" if match[1] == "+" else "-"
-            return f"{sign}{int(match[2]):02}{match[3] or '00'}"
-        if match := _ZONE_COLUMN.fullmatch(column):
-            try:
-                return str(ZoneInfo(match[1]))
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                continue  # "(W/A)"
-    return ""
-
-
-def letters_of_zone(columns: Sequence[str]) -> str:
-    """Return the letters of the zone that a column of dates states in its name, as "CET"; "" if none does."""
-    matches = filter(None, map(_LETTERS_COLUMN.fullmatch, columns))
-    letters = next((match[1] for match in matches if _LETTERS.fullmatch(match[1])), "")
-    return _IN_ENGLISH.get(letters, letters)
 
 
 def _names(zone: tzinfo, date: datetime) -> set[str | None]:
@@ -161,9 +133,13 @@ def zone_named(name: str) -> tzinfo:
 
 
 def _iso_date(text: str) -> datetime:
+    """Read a date of ISO 8601, also with letters of its zone behind it: "12:00:00 UTC". Raises ValueError."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
+        if lettered := _LETTERED.fullmatch(text):
+            with suppress(ValueError):
+                return datetime.fromisoformat(f"{lettered[1]}{lettered[2] or '+00:00'}")
         raise ValueError(f"{text!r} is no date as ISO 8601 writes it ({_advice(text)})") from None
 
 

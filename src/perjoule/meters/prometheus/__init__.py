@@ -16,10 +16,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._declared import Declared, other_unit
+from perjoule.meters._declared import Declared
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters._stored import LOOK_BACK_S, monotonic_s
+from perjoule.meters._unit_names import other_unit
 from perjoule.meters._url import Place, basic
 from perjoule.meters.prometheus.exposition import ExposedNumber, exposed, queried, selector
 from perjoule.model import OPTIONS, Json
