@@ -137,9 +137,56 @@ def test_rows_that_come_in_bursts_in_the_same_order_of_watts_are_of_several_thin
     assert len(samples(bursts(105.0, 98.0, count=9))) == 18  # by chance
     assert len(samples(bursts(105.0, 105.0))) == 24
     assert len(samples(bursts(105.0, 105.0, noise_w=3.0))) == 24
-    assert len(samples(bursts(105.0, 98.0, apart_s=0.5))) == 24  # evenly apart
+    assert len(samples(bursts(105.0, 104.0, apart_s=0.5))) == 24  # evenly apart
     assert len(samples(bursts(98.0, 105.0, apart_s=0.0))) == 24  # of coarse stamps
     assert len(samples(bursts(1.0, 2.0), unit="J", semantics="counter")) == 24
+
+
+def noisy(*levels_w: float, count: int = 60, noise_w: float = 1.0) -> list[float]:
+    """Readings of meters in turns, each with noise that has no period."""
+    return [
+        round(levels_w[place % len(levels_w)] + noise_w * ((place * place + 3 * place) % 17 / 8 - 1), 2)
+        for place in range(count)
+    ]
+
+
+def every_second(readings_w: Sequence[float]) -> str:
+    return "\n".join(["time,P", *(f"{second},{power_w}" for second, power_w in enumerate(readings_w))])
+
+
+@pytest.mark.parametrize(
+    ("readings_w", "meters_count"),
+    [
+        (noisy(50, 200), 2),
+        (noisy(50, 200, count=20), 2),
+        (noisy(190, 200), 2),
+        (noisy(50, 200) + noisy(250, 400), 2),  # under load
+        (noisy(50, 200) + noisy(200, 50), 2),  # a row is missing
+        (noisy(50, 200, 120), 3),
+        (noisy(50, 200, 120, 80), 4),
+    ],
+)
+def test_rows_of_several_meters_in_turns_are_refused(readings_w: list[float], meters_count: int) -> None:
+    with pytest.raises(PerjouleError, match=f"come in turns, .* {meters_count} meters"):
+        samples(every_second(readings_w))
+
+
+@pytest.mark.parametrize(
+    "readings_w",
+    [
+        noisy(200),
+        noisy(200, noise_w=100),
+        noisy(200, 202),  # a difference within what a level has
+        noisy(50, 200, count=19),  # too few
+        noisy(50, 50, 50, 200, 200, 200),  # a load that goes on and off
+        noisy(50, 50, 200, 200),
+        noisy(50, 50, 200),
+        noisy(*range(50, 650, 10)),  # a ramp
+        [100.0, 100.1] * 30,  # between two steps of a meter
+    ],
+)
+def test_readings_of_one_meter_are_not_taken_for_several_in_turns(readings_w: list[float]) -> None:
+    assert len(samples(every_second(readings_w))) == len(readings_w)
 
 
 def test_rows_of_one_stamp_in_the_same_order_of_watts_are_of_several_things() -> None:
@@ -353,7 +400,27 @@ def test_rows_that_are_no_sum_are_added():
     )  # nothing moves
 
 
-@pytest.mark.parametrize("total", ["-", "Total", "inlet"])
+@pytest.mark.parametrize(
+    "total",
+    [
+        "-",
+        "Total",
+        "inlet",
+        "Inlet 1",
+        "PDU total",
+        "total_w",
+        "Gesamt",
+        "Gesamtleistung",
+        "Summe",
+        "Totale",
+        "Suma",
+        "Sum of outlets",
+        "All outlets",
+        "\u5408\u8a08",
+        "\u603b\u8ba1",
+        "\u0418\u0442\u043e\u0433\u043e",
+    ],
+)
 def test_a_row_whose_name_is_that_of_a_sum_is_not_added(total: str):
     """turbostat's row of all packages beside that of the only one, and an inlet with its losses."""
     lossy = [(a, 1.02 * a) for a, _ in SUPPLIES]
@@ -363,3 +430,8 @@ def test_a_row_whose_name_is_that_of_a_sum_is_not_added(total: str):
     assert watts(text, by="psu", only=["0"]) == [a for a, _ in SUPPLIES]
     assert watts(text, by="psu", only=[total, "0"])[0] == pytest.approx(2.02 * 171)
     assert watts(log_of(total, watts=[(a,) for a, _ in SUPPLIES]), by="psu")[0] == 171
+
+
+def test_totals_of_several_racks_are_added():
+    assert watts(log_of("rack 1 total", "rack 2 total", watts=SUPPLIES), by="psu")[0] == 360
+    assert watts(log_of("allflash-1", "summit", watts=SUPPLIES), by="psu")[0] == 360

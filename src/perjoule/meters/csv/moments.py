@@ -3,6 +3,7 @@ lie before it.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -12,8 +13,11 @@ SUM_RATIO = 0.001  # by which a sum may be rounded
 MOVED_RATIO = 0.05  # by which it must change: what is constant may add up by chance
 OVERLAP_RATIO = 1.5  # by which the windows of a moment may exceed the time since the one before
 OVERLAPS_COUNT = 5  # in a row
-_TOTALS = frozenset(  # turbostat's "-", and words of PDUs, meters of circuits and exports
-    ("-", "total", "totals", "sum", "all", "summary", "overall", "aggregate", "inlet", "main", "mains")
+_TOTAL = re.compile(  # turbostat's "-", and words of PDUs, meters of circuits and exports
+    r"-|all(?: \w+)?|sum|summary|overall|aggregate|main|mains|inlet(?:[\W_]?\w{1,2})?|\u03a3"
+    r"|(?:.*[\W_])?(?:totals?|totale[ns]?|totaal|gesamt\w*|summe|somma|suma|ensemble|\u0438\u0442\u043e\u0433\u043e)(?:[\W_].*)?"
+    r"|sum of .*|.*(?:\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1|\u7dcf\u8a08).*",
+    re.IGNORECASE,
 )
 
 
@@ -79,10 +83,12 @@ class Sums:
         return LogSample(first.t_s, value, max(sample.duration_s for sample in moment.values()))
 
     def _refuse_named(self) -> None:
-        """Raise ValueError if the name of a row says that it is the sum of the others."""
-        total = next((key for key in sorted(self._keys) if key.lower() in _TOTALS), "")
-        if total and len(self._keys) > 1:
-            raise ValueError(self._twice(total, "by its name"))
+        """Raise ValueError if the name of a row says that it is the sum of the others: of some, not of all, as where
+        several racks have their totals.
+        """
+        totals = sorted(key for key in self._keys if _TOTAL.fullmatch(key))
+        if totals and len(totals) < len(self._keys):
+            raise ValueError(self._twice(totals[0], "by its name"))
 
     def _refuse_total(self, values: Mapping[str, float]) -> None:
         """Raise ValueError if one of three rows or more is the sum of the others at each moment."""

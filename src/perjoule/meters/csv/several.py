@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 LOOK_COUNT = 2000  # rows at the beginning, in which the structure shows
 MOMENTS_COUNT = 3  # of the same structure, from which it is one
 PHASE_COUNT = 3  # rows in a row, from which a "phase" or "label" is one of a test, and not of a supply
@@ -21,6 +23,9 @@ BURSTS_COUNT = 10  # in which a place always has more watts than the first, or l
 COARSE_COUNT, COARSE_MOST, COARSE_RATIO = 30, 10, 0.02
 BURST_RATIO = 0.1  # of the time between bursts, within which their rows follow each other
 ALIKE_RATIO = 0.9  # of bursts that have as many rows, and the same order of their watts
+# meters whose readings come in turns, one after the other: how many at most, readings of each from which they show,
+# how much closer its readings are to each other, and the percentage of all that need not be
+TURNS_MOST, TURNS_COUNT, TURNS_FACTOR, TURNS_PERCENT = 6, 10, 4.0, 20.0
 _NAMES = re.compile(
     r"(?:.*[^a-z])?(?:id|entity|device|outlet|plug|phase|gpu|index|socket|channel|host(?:name)?|node|name|sensor|uuid|source|metric"
     r"|instance|feed|port|line|pdu|rack|server|machine|meter|branch|circuit|module|card|bus|serial|label|topic|field|measurement"
@@ -32,8 +37,8 @@ _NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?")
 
 
 class _Bursts:
-    """Looks at the times of powers, in order: what is read in turns, as by `nvidia-smi`, comes in bursts, in each of
-    which it has its place.
+    """Looks at powers, in order: what is read in turns, as by `nvidia-smi`, comes in bursts, in each of which it has
+    its place, or one after another at equal intervals.
     """
 
     def __init__(self) -> None:
@@ -56,6 +61,16 @@ class _Bursts:
         if len(gaps_s) < BURSTS_COUNT:
             return
         is_coarse = sum(gap_s == 0 for gap_s in gaps_s) > (1 - ALIKE_RATIO) * len(gaps_s)
+        self._refuse_bursts(gaps_s, is_coarse=is_coarse)
+        known_w = [value_w for _, value_w in self._rows if math.isfinite(value_w)]
+        if not is_coarse and (meters_count := in_turns(known_w)):
+            raise ValueError(
+                f"its rows come in turns, each with watts as {meters_count} rows before and others than those between: "
+                f"if they are of {meters_count} meters, export the column that tells them apart, and choose one with by "
+                "and only"
+            )
+
+    def _refuse_bursts(self, gaps_s: Sequence[float], *, is_coarse: bool) -> None:
         between_s = sorted(gaps_s)[int(0.95 * (len(gaps_s) - 1))]
         begins = [place + 1 for place, gap_s in enumerate(gaps_s) if gap_s > BURST_RATIO * between_s]
         sizes = Counter(after - before for before, after in pairwise(begins))
@@ -76,6 +91,21 @@ class _Bursts:
                     f"its rows come in bursts of {size}, each with the same order of watts: if they are of several GPUs "
                     "or outlets, export the column that tells them apart, and choose one with by and only"
                 )
+
+
+def in_turns(readings_w: Sequence[float]) -> int:
+    """Return of how many meters readings are that come in turns: those of one meter are much closer to each other than to
+    those between; 0 if nothing shows that they are of several.
+    """
+    watts = np.asarray(readings_w)
+    for count in range(2, TURNS_MOST + 1):
+        if len(watts) < count * TURNS_COUNT:
+            return 0
+        *between_w, same_w = (np.abs(watts[lag:] - watts[:-lag]) for lag in range(1, count + 1))
+        noise_w = max(TURNS_FACTOR * float(np.median(same_w)), COARSE_RATIO * float(np.median(np.abs(watts))))
+        if all(np.percentile(steps_w, TURNS_PERCENT) > noise_w for steps_w in between_w):
+            return count
+    return 0
 
 
 class Several:
