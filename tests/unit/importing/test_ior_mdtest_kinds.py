@@ -145,6 +145,20 @@ def test_time_to_remove_files_is_not_in_the_next_operation() -> None:
     assert [began(run) for run in runs(text)] == [0, 28]
 
 
+@pytest.mark.parametrize("rate", ["0.00", "nan", "inf"])
+def test_time_of_an_operation_without_a_rate_is_not_in_the_next_one(rate: str) -> None:
+    failed, read_back = runs(ior((FIRST, "", [("write", rate, "8.00"), ROWS[1]])))
+    assert failed.outcome is None
+    assert began(read_back) == 8
+    document = json.loads((TRANSCRIPTS / "imported/ior/iterations.json").read_text())
+    results = document["tests"][0]["Results"]
+    whole = runs(json.dumps(document))
+    results[0]["bwMiB"] = float(rate)
+    without_rate = runs(json.dumps(document))
+    assert without_rate[0].outcome is None
+    assert began(without_rate[1]) == pytest.approx(began(whole[1]), abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("command", "hosts"),
     [("ior -f script", ["node01-1", "node01-2", "node01-3"]), ("ior -N 4 -f script", ["node01"])],
@@ -415,6 +429,20 @@ def test_loads_of_mdtest_that_differ_in_their_command_are_not_repetitions() -> N
     )
     assert easy == moved
     assert easy != hard
+
+
+def test_an_operation_that_took_no_time_leaves_the_others_their_rates() -> None:
+    rows = "File stat : inf 900 inf 0\n" + CREATION.format("900 600 750")
+    stat, creation, *_ = runs(mdtest("4.1.0+dev", rows, iterations=2), "mdtest")
+    assert stat.outcome is None
+    assert stat.operation == "File stat"
+    outcome = present(creation.outcome)
+    assert 1000 / (outcome.ended_s - outcome.began_s) == pytest.approx(900)
+
+
+def test_a_table_without_rates_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="has no rates that can be read"):
+        runs(mdtest("4.0.0", CREATION.format("600,1 600,1 600,1")), "mdtest")
 
 
 def test_a_table_for_each_of_several_numbers_of_tasks_is_refused() -> None:

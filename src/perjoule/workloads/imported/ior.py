@@ -5,6 +5,7 @@ placed one after the other.
 """
 
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -87,6 +88,7 @@ def _test(
         )
         if not (rate_mib_per_s := float(result["bwMiB"] or 0.0)) or not took_s:
             yield ImportedRun(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
+            at_s += took_s if isfinite(took_s) else 0.0
             continue
         moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *moved_counts))
         took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time

@@ -179,6 +179,7 @@ def _test(
         rate, doubts = _rate(row, of)
         if not rate or not took_s or not isfinite(rate):
             yield ImportedRun(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
+            at_s += took_s if isfinite(took_s) else 0.0
             continue
         at_s, placement = began_s(around, operation, row["iter"], at_s, hints.zone, unplaced_s)
         moved_counts = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]

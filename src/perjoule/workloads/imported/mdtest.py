@@ -9,7 +9,7 @@ ranks beside iterations.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
+from math import isfinite, isnan
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -129,6 +129,8 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
         (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers)))
         for name, *numbers in _RATE.findall(rates)
     ]
+    if not rates_of:
+        raise ValueError("mdtest's table has no rates that can be read")
     fastest = (WORK.fastest_rank(),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
@@ -253,7 +255,7 @@ def _unknown(version: str, iterations_count: int, rates: str, *, quoted: bool) -
     if quoted and _number(version) == (1, 9):
         return dict.fromkeys(rows, MIXED_UP)
     unfit = iterations_count <= LISTED_COUNT and any(
-        not _fits(iterations_count, *row) for row in rows.values()
+        not _fits(iterations_count, *row) for row in rows.values() if all(map(isfinite, row))
     )
     return dict.fromkeys(rows, RANKS) if unfit or _number(version) == (3, 3) else {}
 
