@@ -89,6 +89,7 @@ def keep(
                 *apart,
                 *((TIMES.zone_assumed(zone=zone_assumed),) if local and zone_assumed else ()),
                 *((TIMES.power_unaligned(),) if powered else ()),
+                *(doubt for log in logs if log.path in shared for doubt in log.doubts),
                 *dict.fromkeys(judged),
             ),
         )

@@ -14,9 +14,11 @@ from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
 from perjoule.importing import line_protocol
+from perjoule.importing.readings import contradiction, doubts
 from perjoule.importing.sources import content_of, packed, require_portable, text_of
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
 from perjoule.store.recordings import HEADINGS, read_recording
@@ -36,6 +38,7 @@ class Log:
     covers: tuple[str, ...]  # EVERYTHING, or names of hosts, "servers", "clients", "switch"
     series: tuple[Series, ...]
     zone_assumed: bool = False  # its dates have no zone, and none was declared
+    doubts: tuple[Doubt, ...] = ()
 
     def of(self, roles: Mapping[str, str]) -> tuple[Series, ...]:
         """Return its series for the hosts of a trial.
@@ -91,7 +94,6 @@ def near(series: Series, began_s: float, ended_s: float) -> Series | None:
     return series.at(slice(low, high))
 
 
-LEAST_FALLS_COUNT, MOST_FALLS_RATIO = 3, 0.2  # of steps down, that are no resets of a counter
 AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, an average a few
 
 
@@ -114,16 +116,14 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     if not np.isfinite(values).any():
         fault = f'no row has a number in column "{meter.value}"'
         raise CampaignError(fault, where=str(path), next="set value to the column with the numbers")
-    if meter.counts == "energy" and meter.range_j is None and _falls(values):
-        raise CampaignError(
-            "its energies fall as steps of a counter don't: they are of intervals, not energy so far",
-            where=str(path),
-            next="import the counter, or the power",
-        )
+    fault, advice = contradiction(meter, values)
+    if fault:
+        raise CampaignError(fault, where=str(path), next=advice)
     covered = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), t_s, duration_s, values)
-    return Log(path, meter, covered, (series,), assumed and meter.clock == "date")
+    zone_assumed = assumed and meter.clock == "date"
+    return Log(path, meter, covered, (series,), zone_assumed, doubts(meter, t_s, values))
 
 
 def _require_unpacked(path: Path) -> None:
@@ -131,13 +131,6 @@ def _require_unpacked(path: Path) -> None:
     package, advice = packed(path)
     if package:
         raise CampaignError(f"the log is {package}", where=str(path), next=advice)
-
-
-def _falls(energies_j: Floats) -> bool:
-    """Return whether energies fall too often for a counter that is reset now and then."""
-    steps_j = np.diff(energies_j[np.isfinite(energies_j)])
-    falls_count = int((steps_j < 0).sum())
-    return falls_count >= LEAST_FALLS_COUNT and falls_count > MOST_FALLS_RATIO * int((steps_j != 0).sum())
 
 
 def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:

@@ -23,6 +23,14 @@ class SampleDoubts(Kind):
         return f"{channel}: a state only bounds the power and gives no energy"
 
     @doubt
+    def counter_or_intervals(self, *, meter: str, rows_count: int, power_w: float) -> str:
+        """A counter has few rows, whose energies may be those of intervals. Import the power, or a longer log."""
+        return (
+            f"{meter}: {rows_count} rows don't tell energy so far from energies of intervals, which would make "
+            f"{power_w:.3g} W"
+        )
+
+    @doubt
     def possible_resets(self, *, channel: str, count: int) -> str:
         """A counter went back in a way that may be a reset. Compare it with another meter."""
         wraps = (
