@@ -22,6 +22,7 @@ from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
 from perjoule.store.recordings import HEADINGS, read_recording
+from perjoule.workloads.imported import outputs_of
 
 EVERYTHING: tuple[str, ...] = ()
 _COLUMNS = ("value", "by", "window_column")  # options of a column, which may be a number
@@ -148,6 +149,9 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
         )
     if line_protocol.is_it(text):
         meter, text = line_protocol.table(text, meter)
+    if not meter.names_columns(text):
+        outputs = outputs_of(text)  # without what a launcher, or another log, puts before each line
+        text = next(iter(outputs.values())) if len(outputs) == 1 else text
     rows = np.array(list(meter.samples(text, UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 

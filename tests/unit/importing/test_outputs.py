@@ -10,10 +10,11 @@ import pytest
 
 from perjoule import importing
 from perjoule.importing.counters import counters
+from perjoule.importing.power import logs
 from perjoule.importing.sources import sources, why_not
 from perjoule.machine import untrusted
 from perjoule.model.doubts import TIMES
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.results import verification
 from perjoule.workloads.imported import ImportedRun, Told, outputs_of, read
@@ -44,6 +45,7 @@ PREFIXES = {
     "quotation": ("> {}", "a"),
     "indentation": ("    {}", "a"),
     "colours": ("\x1b[1;32m{}\x1b[0m", "a"),
+    "blank lines between": ("{}\n", "a"),
 }
 
 
@@ -170,3 +172,31 @@ def test_what_an_unrecognised_file_is_shows_in_its_beginning_however_long_it_is(
     assert why_not(path) == "unrecognised format"
     path.write_bytes(b"\x1f\x8b\x08")
     assert why_not(path) == "this is a compressed file: unpack it (gunzip)"
+
+
+# Power logs
+
+RECORDED = ("time=t", "value=p", "unit=W", "semantics=instantaneous", "grade=wall", "clock=unix")
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "Nov 14 22:13:20 node1 logger[12]: ",
+        "2023-11-14T22:13:20.1234567Z ",
+        "storage-1: ",
+        "\x1b[32m",
+    ],
+)
+def test_rows_behind_a_prefix_are_read(prefix: str, tmp_path: Path) -> None:
+    plain = ["t,p", *(f"{1_700_000_000 + second},{200 + second}" for second in range(5))]
+    (tmp_path / "log.txt").write_text("".join(f"{prefix}{line}\n" for line in plain))
+    (read_log,) = logs(tmp_path / "log.txt", RECORDED, (), "UTC")
+    assert read_log.series[0].value.tolist() == [200, 201, 202, 203, 204]
+
+
+def test_rows_behind_the_prefixes_of_several_hosts_are_not(tmp_path: Path) -> None:
+    lines = [f"storage-{host}: {line}\n" for line in ("t,p", "1700000000,5") for host in (1, 2)]
+    (tmp_path / "log.txt").write_text("".join(lines))
+    with pytest.raises(CampaignError, match="no line has the columns"):
+        _ = logs(tmp_path / "log.txt", RECORDED, (), "UTC")

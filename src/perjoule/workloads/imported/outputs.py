@@ -53,9 +53,10 @@ def formats_of(text: str) -> tuple[str, ...]:
 
 def outputs_of(text: str) -> Mapping[str, str]:
     """Return the output of each host, rank or container by its name, in the order of their first lines: under "" where no
-    prefix names it. Colours and a common indentation are left out.
+    prefix names it. Colours, a common indentation, and blank lines between all others are left
+    out.
     """
-    plain = _COLOUR.sub("", text)
+    plain = _without_blanks(_COLOUR.sub("", text))
     outputs = {"": dedent(plain) if plain.lstrip("\n")[:1] in (" ", "\t") else plain}
     for _ in range(MOST_LEVELS):
         outputs = {
@@ -64,6 +65,12 @@ def outputs_of(text: str) -> Mapping[str, str]:
             for inner, lines in _without_prefix(output).items()
         }
     return outputs
+
+
+def _without_blanks(text: str) -> str:
+    """Return a text without blank lines if they are every second one, as where ends of lines were doubled."""
+    lines = text.split("\n")
+    return "\n".join(lines[::2]) if len(lines) > 2 and not any(map(str.strip, lines[1::2])) else text
 
 
 def _without_prefix(text: str) -> dict[str, str]:
