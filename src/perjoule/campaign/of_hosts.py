@@ -1,6 +1,7 @@
 """Tables of meters that name many hosts: patterns of names, and one meter for each host."""
 
 from perjoule.campaign.source import CampaignSource, Path, Table, is_list
+from perjoule.drivers.boundary import GROUPS
 from perjoule.drivers.names import unfold
 
 HOST = "{host}"  # in an option: the name of the host that a meter covers
@@ -14,7 +15,7 @@ def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
     The latter if an option has "{host}" in it: `address = "pdu-{host}"`.
 
     Raises:
-        CampaignError: a pattern is none, or "{host}" stands beside no names of hosts.
+        CampaignError: a pattern is none, or "{host}" stands beside no names of hosts, as "servers" is none.
     """
     naming_options: Table = {
         option: _unfolded((*path, option), table[option], source)
@@ -26,7 +27,7 @@ def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
     if not holes:
         return [unfolded]
     hosts = naming_options.get("covers")
-    if not is_list(hosts) or not hosts or any(HOST in str(host) for host in hosts):
+    if not is_list(hosts) or not hosts or any(HOST in str(host) or host in GROUPS for host in hosts):
         raise source.error(
             (*path, holes[0]), f"{HOST} stands for no host", 'name them: covers = ["stor-[1-4]"]'
         )

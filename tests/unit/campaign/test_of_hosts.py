@@ -66,6 +66,7 @@ def test_the_host_may_stand_in_a_metric():
         ('kind = "shelly"\naddress = "{host}"', "{host} stands for no host"),
         ('kind = "shelly"\naddress = "{host}"\ncovers = []', "{host} stands for no host"),
         ('kind = "shelly"\naddress = "{host}"\ncovers = ["{host}"]', "{host} stands for no host"),
+        ('kind = "shelly"\naddress = "{host}"\ncovers = ["servers"]', "{host} stands for no host"),
         ('kind = "shelly"\naddress = "plug"\ncovers = ["stor-[1-"]', "bracket without its partner"),
         ('kind = "shelly"\naddress = "plug"\ncovers = ["stor-[1-99999]"]', "too many hosts"),
         ('kind = "shelly"\naddress = "plug"\ncovers = ["stor-[4-5]"]', 'no host is called "stor-5"'),
