@@ -188,13 +188,18 @@ def short_loads(plan: Plan, update_s: Mapping[str, float] = MappingProxyType({})
             key = (step.trial.workload.label, spec.label)
             if step.loading_s < min(least_s, shortest.get(key, (least_s,))[0]):
                 shortest[key] = (step.loading_s, least_s, step.trial.workload)
+    alike: dict[tuple[str, str, str], tuple[dict[str, None], dict[str, None]]] = {}
     for (workload, meter), (loading_s, least_s, spec) in shortest.items():
-        length = f"about {seconds_text(loading_s)}" if loading_s >= 1 else "less than a second"
+        length = f"about {seconds_text(loading_s)}" if loading_s > 0 else "less than a second"
         line = longer(spec, least_s / loading_s) if loading_s > 0 else ""
         advice = f"write {line}" if line else "choose a larger size or a longer time"
+        workloads, meters = alike.setdefault((length, seconds_text(least_s), advice), ({}, {}))
+        workloads[workload] = meters[meter] = None
+    for (length, least, advice), (workloads, meters) in alike.items():
+        names, of_meters = ", ".join(workloads), " and ".join(meters)
         yield (
-            f"{workload}: a load of {length} is too short for {meter}, which needs {seconds_text(least_s)}; "
-            f"{advice}, or choose a higher rate of {meter}"
+            f"{names}: a load of {length} is too short for {of_meters}, which {'need' if len(meters) > 1 else 'needs'} "
+            f"{least}; {advice}, or choose a higher rate of {of_meters}"
         )
 
 

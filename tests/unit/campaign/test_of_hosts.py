@@ -78,6 +78,16 @@ def test_a_pattern_that_names_no_host_is_refused_with_its_line(meter, words):
     assert words in str(refused.value)
 
 
+def test_loads_that_are_too_short_in_one_way_are_one_line():
+    """8 MiB at the assumed 100 MB/s take 0.084 s, less than five readings of both counters."""
+    meter = 'kind = "system"\nrate = "20 Hz"\n[[meter]]\nkind = "modelled"\nrate = "20 Hz"'
+    both = TEXT.format(meter=meter, size="8 MiB").replace('"write"', '["write", "read"]')
+    assert list(short_loads(plan(campaign.parse(both)))) == [
+        "fio write, fio read: a load of about 84 ms is too short for system and modelled, which need 0.25 s; write "
+        'size = "24 MiB", or choose a higher rate of system and modelled'
+    ]
+
+
 @pytest.mark.parametrize(
     ("size", "rate", "short"),
     [("8 MiB", "1 Hz", True), ("8 MiB", "300 Hz", False), ("100 GiB", "1 Hz", False)],
