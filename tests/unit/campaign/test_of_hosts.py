@@ -106,3 +106,13 @@ def test_a_load_that_is_too_short_is_reported_with_the_size_that_has_twenty_upda
     assert 'which needs 40 s; write size = "4 GiB", or choose a higher rate' in line
     (polled,) = [one for one in short_loads(planned) if "shelly" in one]
     assert "which needs 10 s" in polled
+
+
+@pytest.mark.parametrize(("window", "needs"), [("100 ms", "2 s"), ("60 s", "20 min 0 s")])
+def test_a_log_is_as_fast_as_its_rows_and_not_as_it_is_read(window, needs):
+    """100 MiB at the assumed 100 MB/s take 1.05 s, and the log is read once a second."""
+    means = f'value = "P"\nunit = "W"\nsemantics = "window mean"\nwindow = "{window}"\ngrade = "wall"'
+    meter = f'kind = "csv"\npath = "log.csv"\n{means}\ncovers = ["servers"]'
+    planned = plan(campaign.parse(TEXT.format(meter=meter, size="100 MiB")))
+    (line,) = [one for one in short_loads(planned) if "csv" in one]
+    assert f"a load of about 1 s is too short for csv, which needs {needs}; write size = " in line

@@ -215,6 +215,12 @@ class Csv(Declared):
         """
         return not self.decimal and not self.thousands and self.factor == 1
 
+    @property
+    def sampled_hz(self) -> float:
+        """How often it has a row, if that is stated, however often the log is read."""
+        row_s = self.window_s or self.period_s
+        return 1 / row_s if row_s else self.rate_hz
+
     def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel; times of this machine's own clock are known."""
         channel = super().declared(extent)
