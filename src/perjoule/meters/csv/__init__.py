@@ -33,7 +33,7 @@ from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters._unit_names import FACTORS, names_a_unit, other_unit, symbol
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
-from perjoule.meters.csv.growing import Growing, dated_s
+from perjoule.meters.csv.growing import Growing, dated_s, stopped
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.names import about_times, is_start, unit_above, zones_of
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, LogRow, Rows, separator, uncut
@@ -43,7 +43,7 @@ from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
-from perjoule.model.units import Seconds, seconds_text
+from perjoule.model.units import Seconds
 
 EXAMPLE = """
 [[meter]]
@@ -61,7 +61,6 @@ window = "1 s"
 grade = "wall"
 """
 
-STILL_S = 120.0  # for which a log may not grow before a campaign
 _UNIT_ROWS = 3  # below a header, as instruments write them
 # of a log that is read at once if it is plain, and of its beginning that shows whether it is
 _LONG_BYTES = 256 * 1024
@@ -368,22 +367,11 @@ class Csv(Declared):
         )
 
     def answers(self) -> tuple[Check, ...]:
-        """Ask it once; nobody may have stopped to write it, unless its times are since the beginning."""
-        most_s = max(STILL_S, 2 * max(self.period_s or 0.0, self.window_s or 0.0, self.wait_s or 0.0))
-        still_s = 0.0
-        if self.clock != "beginning":
-            with suppress(OSError):  # what is missing or unreadable is named below
-                still_s = time.time() - self.path.expanduser().stat().st_mtime
-        if still_s <= most_s:
+        """Ask it once; powers must still be written, unless their times are since the beginning."""
+        if self.clock == "beginning" or self.counts == "energy":  # a counter may step once an hour
             return super().answers()
-        return (
-            Check(
-                f"answer of meter {self.label}",
-                ok=False,
-                detail=f"{self.path} has not grown for {seconds_text(still_s)}",
-                fix="start the program that writes it",
-            ),
-        )
+        row_s = max(self.period_s or 0.0, self.window_s or 0.0, self.wait_s or 0.0)
+        return stopped(self.label, self.path.expanduser(), row_s) or super().answers()
 
     def _same(self, descriptor: int, at_bytes: int) -> None:
         """Check that the file is still the opened one. Raises OSError."""
