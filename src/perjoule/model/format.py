@@ -9,7 +9,7 @@ from perjoule.model.results import Interval
 
 WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
 NOTHING = 1e-9  # in the printed unit: what rounding errors leave of a zero
-SMALL = 1e-3  # below it, `number` has no digit that counts
+SMALL = 0.1  # below it, `number` has less than three digits that count
 NARROW = 0.04  # width of a ratio's interval, below which two decimals would hide it
 
 
@@ -32,7 +32,7 @@ def any_number(value: float) -> str:
     """Print a number of which nothing is known, not even its size: like `number`, but a small one with
     three digits.
     """
-    return number(value) if abs(value) >= SMALL else f"{value:.3g}"
+    return number(value) if abs(value) >= SMALL or abs(value) < NOTHING else f"{value:.3g}"
 
 
 def estimate(value: float) -> str:
@@ -68,7 +68,7 @@ def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = Fal
 def with_half(mean: float, half: float) -> str:
     """Print a mean with half its interval, with as many decimals; "?" if that is unknown."""
     if not isfinite(half):
-        return f"{number(mean)} ± ?"
+        return f"{mean:z.{_usual_decimals(mean)}f} ± ?"
     digits = _decimals(mean, half)
     return f"{mean:z.{digits}f} ± {half:.{digits}f}"
 
@@ -94,14 +94,21 @@ def middle(interval: Interval, per: float = 1.0) -> str:
 
 
 def _decimals(value: float, half: float) -> int:
-    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs, or
+    """Return the usual decimals of a value, or as many more as the first digit of a small `half` needs, or
     as few as two digits of a large one.
     """
-    usual = len(number(value).partition(".")[2])
+    usual = _usual_decimals(value)
     if not half:
         return usual
     needed = next((digits for digits in range(usual, usual + 3) if round(half, digits) > 0), usual)
     return min(needed, max(0, 1 - floor(log10(half))))
+
+
+def _usual_decimals(value: float) -> int:
+    """Return the decimals of `number(value)`, or of three digits of a small value."""
+    if NOTHING <= abs(value) < SMALL:
+        return 2 - floor(log10(abs(value)))
+    return len(number(value).partition(".")[2])
 
 
 def like(value: float, text: str) -> str:

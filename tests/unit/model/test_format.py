@@ -16,6 +16,8 @@ from perjoule.model.format import (
     span_text,
     uncertainty_text,
     with_band,
+    with_half,
+    with_repetitions,
 )
 
 
@@ -47,8 +49,8 @@ def test_what_rounds_to_one_is_printed_as_one_is(value, printed):
     ("value", "text"),
     [
         (0.9, "0.900"),
-        (0.0123, "0.012"),
-        (0.00123456, "0.001"),
+        (0.0123, "0.0123"),
+        (0.00123456, "0.00123"),
         (0.000123456, "0.000123"),
         (8, "8.00"),
         (325.2, "325.2"),
@@ -85,6 +87,18 @@ def test_an_interval_is_printed_with_the_digits_of_its_numbers_and_left_out_if_u
     assert span_text(Interval(2.5, 2.0, 3.0, (2.4, 2.6))) == "2.50 (2.00 to 3.00)"
     assert span_text(Interval(2500, 2000, 3000, (2400, 2600)), per=1000) == "2.50 (2.00 to 3.00)"
     assert span_text(Interval(2.5, -inf, inf, (2.5,))) == "2.50"
+
+
+def test_a_small_mean_has_three_digits_or_those_that_its_interval_carries() -> None:
+    """40 MiB/s at 20.5 kW: "0.002 MiB/J" could be anything from 0.0015 to 0.0025."""
+    assert with_half(40.07 / 20_482, inf) == "0.00196 ± ?"
+    assert with_half(0.001934, 0.00007) == "0.00193 ± 0.00007"
+    assert with_half(0.04239, 0.0021) == "0.0424 ± 0.0021"
+    assert with_half(0.001934, 0.0004) == "0.00193 ± 0.00040"
+    assert with_half(0.0, 0.0) == "0 ± 0"
+    assert (
+        with_repetitions(Interval(0.0024, 0.0, 1.0, (0.0019, 0.0021, 0.0034))) == "0.00210 (0.00190–0.00340)"
+    )
 
 
 def test_a_ratio_has_a_third_decimal_where_its_interval_is_narrow() -> None:
