@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perjoule.model import UNMETERED, Cell, Interval, Point
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.format import (
     any_number,
     like,
@@ -178,13 +179,41 @@ def mean(interval: Interval, per: float = 1.0) -> str:
 
 
 def point_text(point: Point) -> str:
-    """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial."""
+    """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial; without
+    either, why a meter gave no energy.
+    """
     keys = [key for key in (*RATES, *PER_JOULE, *IDLE[::-1]) if key in point.metrics]
     numbers = ", ".join(
-        f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys
+        f"{any_number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}"
+        for key in keys
     )
-    grade = point.grade if any(metric_of(key).energy for key in keys) else ""
-    return numbers + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
+    has_energy = any(metric_of(key).energy for key in keys)
+    grade = point.grade if has_energy else ""
+    why_not = "" if has_energy else next(filter(_refuses, point.doubts), "")
+    return (
+        numbers
+        + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
+        + (f", no watts: {why_not}" if why_not else "")
+    )
+
+
+_REFUSING = frozenset(
+    doubt.id
+    for doubt in (
+        METERS.silent(meter=""),
+        METERS.uncovered(channel="", covered_ratio=0.0),
+        METERS.unsteady_averages(channel=""),
+        METERS.undersampled(channel="", period_s=1.0, refused=True),
+        METERS.too_few(channel="", count=0, least_count=1, window_s=1.0),
+        METERS.few_steps(channel="", count=0, refused=True),
+    )
+)
+
+
+def _refuses(doubt: Doubt) -> bool:
+    """Return whether it is why a meter of power has no energy."""
+    of_counters = str(doubt.values.get("channel", "")).startswith("system:")
+    return doubt.id in _REFUSING and doubt.values.get("refused", True) is True and not of_counters
 
 
 def maximum(interval: Interval, per: float = 1.0) -> str:

@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 from perjoule.model import Cell, Interval
+from perjoule.model.doubts import METERS
 from perjoule.model.format import with_half
 from perjoule.model.units import MIB
 from perjoule.prediction import shipped
@@ -14,9 +15,10 @@ from perjoule.results.claims import claims_table
 from perjoule.results.joined import joined_table
 from perjoule.results.published import published_table
 from perjoule.results.scores import scores_table
-from perjoule.results.table import Table, best_first, heading, table, value_text, with_meter
+from perjoule.results.table import Table, best_first, heading, point_text, table, value_text, with_meter
 from perjoule.views.performance.winners import winners_table
 from perjoule.views.power.replacement import replacement_table
+from readings import point_of
 
 
 @pytest.mark.parametrize(
@@ -170,3 +172,19 @@ def test_rows_stand_in_the_order_of_the_numbers_that_they_print() -> None:
     printed = [float(row[column].split()[0]) for row in laid.rows]
     assert printed == sorted(printed, reverse=True)
     assert [row.filesystem for row in ranked] == ["apart", "steady"]
+
+
+def test_a_trial_says_at_once_why_its_meter_gave_no_energy(made) -> None:
+    silent = METERS.silent(meter="csv")
+    slow = METERS.undersampled(channel="plug:all/power", period_s=5.0, refused=False)
+    of_counters = METERS.uncovered(channel="system:a/cpu", covered_ratio=0.5)
+    rate = {"throughput_bytes_per_s": 40 * MIB}
+    doubts = (slow, of_counters, silent)
+    assert point_text(point_of(made.trial(), "write", rate, doubts)) == (
+        "40.00 MiB/s, no watts: csv: it delivered nothing during the trial"
+    )
+    assert point_text(point_of(made.trial(), "write", rate, doubts[:2])) == "40.00 MiB/s"
+    measured = {**rate, "efficiency_bytes_per_j": 0.00196 * MIB}
+    assert point_text(point_of(made.trial(), "write", measured, doubts, "wall")) == (
+        "40.00 MiB/s, 0.00196 MiB/J (wall)"
+    )
