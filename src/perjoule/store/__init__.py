@@ -21,6 +21,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -113,23 +114,7 @@ def open_results(folder: Path) -> Results:
         MachineError: it is not a results folder, or it is damaged, unreadable, or of a newer version.
     """
     if not (folder / "results.json").is_file():
-        inside = (
-            sorted(str(path.parent) for path in folder.glob("*/results.json"))[:SHOWN_COUNT]
-            if folder.is_dir()
-            else []
-        )
-        fault = (
-            "this is not a results folder (no results.json in it)" if folder.exists() else "no such folder"
-        )
-        advice = (
-            f"name one below it: {', '.join(inside)}"
-            if inside
-            else "name the folder that `perjoule run` printed"
-        )
-        if folder.suffix == ".toml" and folder.is_file():
-            fault = "this is a campaign, not a results folder"
-            advice = f"run it with `perjoule run {shlex.quote(str(folder))}`"
-        raise MachineError(fault, where=str(folder), next=advice)
+        raise _refusal(folder)
     with spoken(folder / "results.json"):
         stored: object = json_of(folder / "results.json")
         version = cast("dict[str, Any]", stored).get("version") if isinstance(stored, dict) else None
@@ -146,3 +131,28 @@ def open_results(folder: Path) -> Results:
     results = Results(folder, text, head.overrides, head.campaign, head.conditions)
     results.entries()
     return results
+
+
+def _refusal(folder: Path) -> MachineError:
+    """Say what is at a path that should be a results folder, and what may have been meant."""
+    around, quoted = (folder if folder.is_dir() else folder.parent), shlex.quote(str(folder))
+    fault = "this is not a results folder (no results.json in it)"
+    advice = "name the folder that `perjoule run` printed"
+    candidates = sorted(path.parent.name for path in around.glob("*/results.json"))
+    if folder.is_dir() and candidates:
+        advice = f"name one below it: {', '.join(str(folder / name) for name in candidates[:SHOWN_COUNT])}"
+    elif folder.is_file() and folder.suffix == ".toml":
+        fault, advice = "this is a campaign, not a results folder", f"run it with `perjoule run {quoted}`"
+    elif folder.is_file() and folder.suffix == ".zip":
+        unpacked = shlex.quote(str(folder.with_suffix("")))
+        fault, advice = (
+            "this is a file, not a results folder",
+            f"unpack a bundle with `unzip {quoted} -d {unpacked}`",
+        )
+    elif not folder.exists():
+        fault = "no such folder"
+        if folder.suffix == ".zip":
+            fault, candidates = "no such file", [path.name for path in around.glob("*.zip")]
+        if near := get_close_matches(folder.name, candidates, n=1):
+            advice = f'did you mean "{around / near[0]}"?'
+    return MachineError(fault, where=str(folder), next=advice)

@@ -163,8 +163,25 @@ def test_a_folder_of_results_folders_names_them(tmp_path):
         store.create(tmp_path / name, "name = 'x'", "x")
     with pytest.raises(MachineError, match=f"name one below it: {tmp_path}/monday, {tmp_path}/tuesday"):
         store.open_results(tmp_path)
-    with pytest.raises(MachineError, match="wednesday: no such folder"):
-        store.open_results(tmp_path / "wednesday")
+
+
+def test_a_folder_that_is_not_there_is_answered_with_the_one_meant(tmp_path):
+    for name in ("monday", "tuesday"):
+        store.create(tmp_path / name, "name = 'x'", "x")
+    with pytest.raises(MachineError) as mistyped:
+        store.open_results(tmp_path / "teusday")
+    assert (mistyped.value.what, mistyped.value.next) == (
+        "no such folder",
+        f'did you mean "{tmp_path}/tuesday"?',
+    )
+    (tmp_path / "monday.zip").write_bytes(b"PK")
+    with pytest.raises(MachineError, match=rf"no such file; did you mean \"{tmp_path}/monday\.zip\"\?"):
+        store.open_results(tmp_path / "mnoday.zip")
+    with pytest.raises(
+        MachineError,
+        match=rf"not a results folder; unpack a bundle with `unzip \S+/monday\.zip -d {tmp_path}/monday`",
+    ):
+        store.open_results(tmp_path / "monday.zip")
 
 
 def test_a_record_that_is_gone_or_damaged_is_reported(results, made):
