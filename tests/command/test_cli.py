@@ -741,6 +741,18 @@ def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
     assert "write `perjoule doctor CAMPAIGN.toml --set" in typed("doctor", "--set", "repetitions=1")[2]
 
 
+def test_doctor_of_an_example_of_hosts_does_not_say_that_it_can_run() -> None:
+    code, said, errors = typed("doctor", ROOT / "examples" / "cluster.toml")
+    assert code == 3
+    assert "skipped" in said
+    assert "can run" not in said
+    hosts = "hosts storage-[1-2], metadata-1, client-1"
+    assert (
+        f"cluster can't run: the addresses of {hosts} are the example's; write those of your hosts"
+        in alone(errors)
+    )
+
+
 def test_check_tells_order_bytes_and_time(tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path), "--list", "--connect")
     assert code == 0

@@ -52,6 +52,7 @@ from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import (
+    NOBODYS,
     LabHost,
     LabHosts,
     NodeName,
@@ -67,6 +68,7 @@ from perjoule.testbeds.cluster.units import UnitLimits
 __all__ = [
     "HELPER",
     "JUDGED",
+    "NOBODYS",
     "PERMITTED",
     "LabHost",
     "Login",
@@ -321,7 +323,7 @@ class SshCluster(
 
         def look(machine: LabHost) -> Check:
             if is_nobodys(machine.address):
-                return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
+                return Check(machine.name, True, NOBODYS, needed=False)
             if not machine.login:
                 return Check(machine.name, True, "login = false, skipped", needed=False)
             try:
