@@ -378,6 +378,11 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, tmp_path: Pa
             ["up", "moosefs", "--cluster", "odroid"],
             'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?',
         ),
+        (
+            ["catalogue", "Raspberry Pi"],
+            'the catalogue has no "Raspberry Pi"; names with it: raspberry-pi-3b-plus, ',
+        ),
+        (["catalogue", "odroid-hc5"], 'the catalogue has no "odroid-hc5"; did you mean "odroid-hc4"?'),
         (["up", "moosefs", "--set", "gaol=2"], 'did you mean "goal"?'),
         (
             ["up", "moosefs", "--set", "goal=-1"],

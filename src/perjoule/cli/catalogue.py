@@ -60,8 +60,11 @@ def catalogue_command(name: str | None) -> None:
         _show(_list(parts))
         return
     if name not in (names := _names()):
-        near = neighbour(name, names)
+        part = name.lower().replace(" ", "-")
+        near, containing = neighbour(name, names), [each for each in names if part in each]
         advice = f'did you mean "{near}"?' if near else "perjoule catalogue lists all names"
+        if len(containing) > 1:
+            advice = f"names with it: {', '.join(containing)}"
         raise CampaignError(f'the catalogue has no "{name}"', next=advice)
     if name in catalogue.choices():
         _show(_about(catalogue.cluster(name)))
