@@ -105,7 +105,7 @@ def test_the_budget_table_names_the_largest_term_and_what_shrinks_it(made):
     one = present(metered(Reading(record, series)))
     laid = budget_table([one])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
-    assert (net["energy"], net["J"], net["clients"]) == ("net", "600.0", "2")
+    assert (net["energy"], net["mean J"], net["clients"]) == ("net", "600.0", "2")
     assert net["accuracy"] == "1.2"
     assert net["largest term"] == "accuracy: a meter of a better class, a smaller range, or a calibration"
     assert relative([one.energies["write"].budgets["net"]])["accuracy"] == pytest.approx(0.02 / 3**0.5)

@@ -112,7 +112,7 @@ def budget_table(metered: Sequence["MeteredTrial"]) -> Table:
         for name in SHRINK
         if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)
     ]
-    headers = (*PLACE, "energy", "J", "± %", "k", *names, "largest term", "unknown")
+    headers = (*PLACE, "energy", "mean J", "± %", "k", *names, "largest term", "unknown")
     laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
     return Table(headers, tuple(laid), (*NAMES, "energy", "largest term", "unknown"))
 
