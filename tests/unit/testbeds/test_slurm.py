@@ -398,6 +398,14 @@ def test_without_slurm_its_commands_are_named(tmp_path: Path, monkeypatch: pytes
     assert check.detail == "no salloc, scancel, scontrol, sinfo, squeue, srun"
 
 
+def test_a_command_that_fails_is_named_as_a_shell_takes_it(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\necho 'sinfo: fatal: no configuration' >&2\nexit 1\n")
+    with pytest.raises(MachineError) as refused:
+        commands.ask("sinfo", "--noheader", "--format=%R|%l|%D")
+    told = "run perjoule where `sinfo --noheader '--format=%R|%l|%D'` works, such as on a login node"
+    assert refused.value.next == told
+
+
 def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)

@@ -4,6 +4,7 @@ https://slurm.schedmd.com/sinfo.html
 
 import math
 import re
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,7 +74,8 @@ def ask(*argv: str) -> str:
             or f"{argv[0]} did not answer within {ANSWER_S:g} s"
         )
         raise MachineError(
-            f"Slurm: {problem}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node"
+            f"Slurm: {problem}",
+            next=f"run perjoule where `{shlex.join(argv)}` works, such as on a login node",
         )
     return out.decode(errors="replace")
 
