@@ -129,8 +129,8 @@ def _brief(doubt: Doubt) -> str:
         return doubt
     labels = str(doubt.values["metrics"]).split(", ")
     stems = {label: label.removesuffix(" uncertainty").removesuffix(" shared") for label in labels}
-    kept = [label for label, stem in stems.items() if stem == label or stem not in labels]
-    return REPETITIONS.incomplete(metrics=", ".join(kept))
+    lacking = [label for label, stem in stems.items() if stem == label or stem not in labels]
+    return REPETITIONS.incomplete(metrics=", ".join(lacking))
 
 
 def _with_ranges(first: str, similar: Sequence[str]) -> str:
