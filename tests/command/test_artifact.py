@@ -83,6 +83,16 @@ def test_a_replay_of_results_in_which_a_number_was_changed_ends_in_fail(
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "FAIL")
 
 
+def test_a_replay_of_a_bundle_that_was_cut_off_is_no_fail_of_its_numbers(
+    artifact: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "replay.sh").write_text((artifact / "replay.sh").read_text())
+    (tmp_path / "results.zip").write_bytes((artifact / "results.zip").read_bytes()[:-1000])
+    done = replayed(tmp_path, f"{BIN}:/usr/bin:/bin")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines()[-1] == "NOT CHECKED: perjoule says above why it can't read results.zip"
+
+
 def test_a_replay_without_perjoule_says_so(artifact: Path) -> None:
     done = replayed(artifact, "/usr/bin:/bin")
     assert done.returncode == 2
