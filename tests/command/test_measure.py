@@ -240,7 +240,9 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
     assert "`perjoule meters list 127.0.0.1:1` says what answers there" in silent
     assert "no NAS takes part" in refused(str(data), "--meter", f"nas={plug}", code=2)
     stranger = refused(str(data), "--meter", f"ups={plug}", code=2)
-    assert '"ups" is nobody who takes part; write nothing before it, or one of nas=, here=' in stranger
+    assert (
+        '"ups" names no host of this measurement; write nothing before it, or one of nas=, here=' in stranger
+    )
     assert "named twice" in refused(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
     assert "not empty" in refused(str(data), "--meter", plug, "--into", str(full), code=3)
     assert '"99999" in "h:99999" is no port' in refused(str(data), "--meter", "shelly://h:99999", code=2)

@@ -171,7 +171,7 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
             raise CampaignError(message, where=source, next="see what read them with `perjoule show`")
         if not changed_count:
             message = "the watts here were modelled with the coefficients that the catalogue has today"
-            raise CampaignError(message, where=source, next="nothing is to be done")
+            raise CampaignError(message, where=source, next="there is nothing to recalculate")
         cells: tuple[Cell, ...] = cells_of(campaign_of(results), latest, all_points)
         recalculation = replace(
             note_of_all, cells=cells, samples_count=samples_count, between_count=between_count

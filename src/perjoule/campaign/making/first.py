@@ -241,7 +241,7 @@ def require_boundary(meters: Sequence[MeterOf], place: DataPlace, *, source: str
     beside = {CLIENTS, *place.client_names} if place.clients else {HERE}
     if absent := next((meter for meter in meters if meter.whose not in {NAS, *beside}), None):
         raise CampaignError(
-            f"{absent.whose}= is nobody who takes part",
+            f"{absent.whose}= names no host of this measurement",
             where=f"--meter {absent.line}",
             next=f"write one of {', '.join(f'{name}=' for name in (NAS, *sorted(beside)))}",
         )

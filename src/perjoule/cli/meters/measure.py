@@ -261,7 +261,7 @@ def _meter_of(line: str, clients: Sequence[str]) -> MeterOf:
     prefixes = (NAS, HERE, CLIENTS, *clients)
     if equals and whose not in prefixes and HOST.fullmatch(whose) and is_meter_line(url):
         raise CampaignError(
-            f'"{whose}" is nobody who takes part',
+            f'"{whose}" names no host of this measurement',
             where=f"--meter {line}",
             next=f"write nothing before it, or one of {', '.join(f'{name}=' for name in prefixes)}",
         )

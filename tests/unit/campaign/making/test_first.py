@@ -212,5 +212,7 @@ def test_what_is_no_list_of_clients_is_refused(text: str, fault: str) -> None:
     ],
 )
 def test_a_meter_of_nobody_who_takes_part_is_refused(whose: str, place: DataPlace, known: str) -> None:
-    with pytest.raises(CampaignError, match=f"{whose}= is nobody who takes part; write one of {known}"):
+    with pytest.raises(
+        CampaignError, match=f"{whose}= names no host of this measurement; write one of {known}"
+    ):
         require_boundary(of((whose, "shelly://10.0.0.7")), place, source="nas:/export")
