@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+# before Hypothesis: it would import trio and boost-histogram into each process, whose strategies no test wants
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 # before NumPy: threads for small matrices only get in each other's way
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -24,6 +26,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import drawing
 from once import once
 from perjoule import drivers
 from perjoule.cli import exits
@@ -57,6 +60,8 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+        # What a test makes is mostly gone with it: a search for every 700 new objects is for long-lived programs.
+        gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -124,12 +129,12 @@ def _no_configuration_of_a_lab_that_ended() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _machine_is_rated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Rate this machine's CPU once for all live tests that run side by side: on a busy machine no rating is
-    kept, and each campaign with capped hosts would take 8 s of CPU time for its own.
+    kept, and each campaign with capped hosts would take 8 s of CPU time for its own. What draws is there, too.
     """
 
     def keep(folder: Path) -> None:
         rating = cpu.mips_per_core()
-        (folder / "perjoule").mkdir()
+        drawing.put(folder / "perjoule")
         (folder / "perjoule" / "mips.json").write_text(json.dumps({rating.source: rating.mips}))
 
     live = any(test.get_closest_marker("live") for test in request.session.items)
@@ -172,7 +177,7 @@ def _listen(options, until, *, timeout_s=60.0, hosts=()):
         deadline_s = time.monotonic() + timeout_s
         while not until(heard):
             assert time.monotonic() < deadline_s, (heard.samples[-3:], heard.doubts)
-            time.sleep(0.005)
+            time.sleep(0.02)
     return heard
 
 

@@ -9,7 +9,12 @@ from perjoule.machine import kept
 
 def prepare(home: Path) -> None:
     """Put it where perjoule keeps it for whoever has this home."""
+    put(home / ".cache" / "perjoule")
+
+
+def put(place: Path) -> None:
+    """Put it into a folder."""
     rendering.javascript()
-    place = home / ".cache" / "perjoule"
-    place.mkdir(parents=True)
-    shutil.copy(kept.in_home("vega.js"), place)
+    place.mkdir(parents=True, exist_ok=True)
+    if (script := kept.in_home("vega.js")).exists():  # a home may keep nothing
+        shutil.copy(script, place)
