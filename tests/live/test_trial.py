@@ -35,8 +35,8 @@ kind = "system"
 """
 
 
-# By day MooseFS and CephFS run campaigns in test_cli.py, test_attached.py and test_events.py.
-@pytest.mark.parametrize("kind", by_day(["moosefs", "glusterfs", "cephfs", "nfs"], "glusterfs", "nfs"))
+# By day others run campaigns in test_cli.py, test_attached.py, test_event_contract.py and test_cluster_helper.py.
+@pytest.mark.parametrize("kind", by_day(["moosefs", "glusterfs", "cephfs", "nfs"], "nfs"))
 def test_a_campaign_measures_a_write_and_a_read(kind: str, tmp_path: Path) -> None:
     filesystem = drivers.build("filesystems", kind, {})
     assert isinstance(filesystem, FileSystem)

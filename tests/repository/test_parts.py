@@ -173,7 +173,9 @@ def test_files_of_tests_that_run_alone_have_the_word_by_which_make_finds_them() 
 
 
 def test_by_day_each_driver_and_each_kind_of_event_is_tried_for_real() -> None:
-    """What a driver promises is held for every one, and none of these tests is left to `make slow`."""
+    """What a driver promises is held for every one, and none of these tests is left to `make slow`: only how
+    daemons fail to come up is held by one driver of several with the same daemons.
+    """
     for part in ("filesystem", "workload", "event"):
         text = (ROOT / "tests" / "live" / f"test_{part}_contract.py").read_text()
         assert "drivers.kinds(" in text
