@@ -3,7 +3,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from benchmarks import coverage as coverage_benchmark
 from perjoule.energy.amount import most_j
@@ -281,6 +281,8 @@ def test_the_interval_of_a_rectangular_and_a_normal_error_holds_95_percent(half,
     if not half or not spread:
         assert found == pytest.approx(0.95 * half or stats.norm.ppf(0.975) * spread, rel=1e-6)
         return
+    from scipy import integrate  # which each process would import for this test alone
+
     share, _ = integrate.quad(
         lambda u: stats.norm.cdf((found - u) / spread) - stats.norm.cdf((-found - u) / spread),
         -half,

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from openstack.config import loader
 from pydantic import ValidationError
 
 from chameleon_api import NETWORK, PUBLIC, SECRET, SITE, ChameleonApi, chameleon_api, utc_s
@@ -408,9 +407,9 @@ def test_a_login_beside_a_campaign_is_not_read(
     own, beside = tmp_path / "home" / "clouds.yaml", tmp_path / "clouds.yaml"
     beside.write_text(own.read_text())
     own.unlink()
-    monkeypatch.setattr(loader, "CONFIG_SEARCH_PATH", [str(tmp_path), str(tmp_path / "none")])
+    monkeypatch.setattr("openstack.config.loader.CONFIG_SEARCH_PATH", [str(tmp_path), str(tmp_path / "none")])
     (check,) = bed(tmp_path).checks()
     assert check.detail.startswith("OpenStack: ")
-    monkeypatch.setattr(loader, "CONFIG_SEARCH_PATH", [str(tmp_path / "none"), str(tmp_path)])
+    monkeypatch.setattr("openstack.config.loader.CONFIG_SEARCH_PATH", [str(tmp_path / "none"), str(tmp_path)])
     (check,) = bed(tmp_path).checks()
     assert check.ok
