@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from commanded import command
 from day import by_day
 from lacking import lacking
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
@@ -367,8 +368,7 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
     (tmp_path / "lab.toml").write_text(
         toml(wrong, f'kind = "directory"\npath = "{tmp_path}"', 'kind = "simulated"')
     )
-    command = [PERJOULE, "run", "lab.toml", *confirmed]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = command("run", "lab.toml", *confirmed, folder=tmp_path)
     assert done.returncode == 3
     assert what in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -5,13 +5,13 @@ devices of our own.
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from commanded import command
 from perjoule.filesystems._ceph.tuning import tunes
 from perjoule.model import Disk
 from perjoule.model.errors import MachineError
@@ -20,7 +20,6 @@ from perjoule.testbeds.local import Local
 
 pytestmark = pytest.mark.live
 
-PERJOULE = Path(sys.executable).with_name("perjoule")
 IMAGE_BYTES = 320 * 1024**2
 CAMPAIGN = """
 name = "words"
@@ -70,8 +69,7 @@ def node(tmp_path: Path) -> Iterator[str]:
 def test_no_word_of_a_disk_reaches_another_device(attack: str, node: str, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign.toml"
     campaign.write_text(CAMPAIGN.format(words=ATTACKS[attack].format(node=node)))
-    argv = [PERJOULE, "run", campaign, "--into", tmp_path / "results"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = command("run", campaign, "--into", tmp_path / "results")
     subprocess.run(["blockdev", "--flushbufs", node], check=True)
     assert run("wipefs", "--noheadings", "--output", "TYPE", node) == "ext4"
     assert "somebody's" in run("debugfs", "-R", "cat /a", node)
