@@ -100,27 +100,32 @@ def configuration(url: str) -> str:
     return text
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Campaign]:
-    store.create(tmp_path / "results", "name = 'x'", "x")
-    with closing(ProgressFile(tmp_path / "results")) as file:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("grafana")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Iterator[Campaign]:
+    store.create(folder / "results", "name = 'x'", "x")
+    with closing(ProgressFile(folder / "results")) as file:
         yield Campaign(file)
 
 
-@pytest.fixture
-def asked(run: Campaign, tmp_path: Path) -> Iterator[Asked]:
+@pytest.fixture(scope="module")
+def asked(run: Campaign, folder: Path) -> Iterator[Asked]:
     address = free_address()
     with (
         server.serving(
-            server.Page(ResultsWatch(tmp_path / "results").snapshot, "t" * 32), "127.0.0.1", 0
+            server.Page(ResultsWatch(folder / "results").snapshot, "t" * 32), "127.0.0.1", 0
         ) as url,
-        (tmp_path / "log").open("w") as log,
+        (folder / "log").open("w") as log,
     ):
-        (tmp_path / "prometheus.yml").write_text(configuration(url))
+        (folder / "prometheus.yml").write_text(configuration(url))
         argv = [
             str(PROMETHEUS),
-            f"--config.file={tmp_path / 'prometheus.yml'}",
-            f"--storage.tsdb.path={tmp_path / 'data'}",
+            f"--config.file={folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={address}",
         ]
         with subprocess.Popen(argv, stdout=log, stderr=log) as daemon:
@@ -181,9 +186,9 @@ def awaited(asked: Asked, run: Campaign) -> dict[str, list[Any]]:
     return found
 
 
-def test_every_query_of_the_dashboard_finds_the_run(asked: Asked, run: Campaign, tmp_path: Path) -> None:
+def test_every_query_of_the_dashboard_finds_the_run(asked: Asked, run: Campaign, folder: Path) -> None:
     found = awaited(asked, run)
-    log = (tmp_path / "log").read_text()
+    log = (folder / "log").read_text()
     assert [expression for expression, series in found.items() if not series] == [], log
     assert len(found) == 10, log
     (target,) = asked("targets")["activeTargets"]
