@@ -143,6 +143,7 @@ def test_each_number_of_a_publication_has_a_heading_of_its_own(ours: OurList) ->
         assert len({*headings}) == len(headings), entry.title
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(
     browser: webdriver.Chrome, site: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(
     }
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_number_leads_to_a_trial_and_that_to_its_raw_files(browser: webdriver.Chrome, site: Path) -> None:
     browser.get(site.as_uri())
     browser.find_element(By.CSS_SELECTOR, "td a").click()
@@ -167,6 +169,7 @@ def test_a_number_leads_to_a_trial_and_that_to_its_raw_files(browser: webdriver.
     assert '"status": "valid"' in browser.find_element(By.TAG_NAME, "body").text
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_filters_leave_what_fits(browser: webdriver.Chrome, site: Path) -> None:
     browser.get(site.as_uri())
     assert set(browser.execute_script(DIRECTIONS)) == {"read", "write"}
@@ -180,6 +183,7 @@ def test_filters_leave_what_fits(browser: webdriver.Chrome, site: Path) -> None:
     assert browser.find_element(By.ID, "none").is_displayed()
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_column_sorts_and_a_rank_is_shown_among_several(browser: webdriver.Chrome, site: Path) -> None:
     browser.get(site.as_uri())
     ranks = browser.execute_script(COLUMN, "rank")

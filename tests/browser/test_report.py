@@ -192,6 +192,7 @@ def test_the_answer_is_on_the_first_screen(shown: Chrome) -> None:
     assert "MiB/s" in sentence and sentence.endswith(".")
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_keys_alone_sort_a_table_and_show_where_they_are(shown: Chrome) -> None:
     shown.execute_script("const top = document.querySelector('h1'); top.tabIndex = -1; top.focus()")
     ActionChains(shown).send_keys(Keys.TAB).perform()
@@ -207,6 +208,7 @@ def test_keys_alone_sort_a_table_and_show_where_they_are(shown: Chrome) -> None:
     assert head.get_attribute("aria-sort") in {"ascending", "descending"} - {before}
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_every_figure_is_drawn(shown: Chrome) -> None:
     for name in FIGURES:
         assert len(shown.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 3, name
@@ -219,6 +221,7 @@ def test_the_page_does_not_scroll_sideways(shown: Chrome) -> None:
     assert wide <= there
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_point_shows_its_value_and_interval(shown: Chrome) -> None:
     points = shown.find_elements(By.CSS_SELECTOR, "#throughput svg .role-mark.mark-symbol path")
     large = max(points, key=lambda p: p.rect["width"])
@@ -231,6 +234,7 @@ def test_a_point_shows_its_value_and_interval(shown: Chrome) -> None:
     assert re.search("95 % interval|this repetition", tooltip.text)
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_the_theme_changes_the_figures_too(shown: Chrome) -> None:
     ink = "return document.querySelector('#throughput svg .role-axis-label text').getAttribute('fill')"
     before = shown.execute_script(ink)
@@ -239,6 +243,7 @@ def test_the_theme_changes_the_figures_too(shown: Chrome) -> None:
     assert shown.execute_script(ink) != before
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_column_sorts_the_table(shown: Chrome) -> None:
     head = next(
         h for h in shown.find_elements(By.CSS_SELECTOR, "table.sortable th") if h.text.startswith("MiB/s")
@@ -252,6 +257,7 @@ def test_a_column_sorts_the_table(shown: Chrome) -> None:
     assert len(set(values)) > 1
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_another_trial_can_be_chosen(shown: Chrome) -> None:
     def drawing(page: Chrome) -> str | None:
         return page.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML")
@@ -265,6 +271,7 @@ def test_another_trial_can_be_chosen(shown: Chrome) -> None:
     assert "attempt-1" in (shown.find_element(By.ID, "files").get_attribute("href") or "")
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_figure_is_saved_as_svg(shown: Chrome) -> None:
     shown.execute_script("document.querySelector('button[data-save=efficiency]').click()")
     saved = shown.downloads / "demo-efficiency.svg"
@@ -273,6 +280,7 @@ def test_a_figure_is_saved_as_svg(shown: Chrome) -> None:
     assert "#ffffff" in saved.read_text()  # the light theme, whatever the page shows
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_the_data_of_each_figure_are_a_click_away(shown: Chrome) -> None:
     names = shown.execute_script("return [...document.querySelectorAll('figure')].map(({id}) => id)")
     buttons = "return [...document.querySelectorAll('button[data-table]')].map(({dataset}) => dataset.table)"
@@ -304,6 +312,7 @@ def test_nothing_is_requested_from_the_network_and_nothing_goes_wrong(shown: Chr
     assert not [entry for entry in shown.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(
     browser: Chrome, report: Path, tmp_path: Path
 ) -> None:
@@ -388,9 +397,9 @@ def failed(folder: Path) -> None:
         subprocess.run(command, check=True, capture_output=True, timeout=300)
 
 
-# The idle and the failed have nearly all figures of the others.
+# The failed has most figures of the others; what they show is held in tests/pipeline.
 @pytest.mark.parametrize(
-    ("browser", "name"), in_turns(*SPECIAL, night=("duty", "aged", "events")), indirect=["browser"]
+    ("browser", "name"), in_turns(*SPECIAL, night=("idle", "duty", "aged", "events")), indirect=["browser"]
 )
 def test_sections_that_only_some_campaigns_have_are_as_readable(
     browser: Chrome, special: Path, name: str
@@ -409,6 +418,7 @@ def test_sections_that_only_some_campaigns_have_are_as_readable(
         )
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_a_timeline_shows_the_rows_that_have_data(browser: Chrome, tmp_path: Path) -> None:
     results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
     opened(browser, write(results, tmp_path / "report.html"))
