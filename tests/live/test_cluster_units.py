@@ -319,7 +319,7 @@ def test_where_systemd_gives_no_unit_the_keeper_is_as_it_is_elsewhere_and_says_w
     assert unit.startswith(f"unitless {why}")
     assert rest == READY
     assert refused[0].startswith(f"refused only a unit of systemd has limits, and systemd starts none: {why}")
-    assert took_s < 30
+    assert took_s < 45  # on a busy machine, too; the first that waits for the journal would wait for good
     assert folders(site) == []
     until(lambda: kept(site) == [f"unit {UNIT}", *READY])
 
@@ -378,7 +378,6 @@ def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_
     cleaned(site)
 
 
-@pytest.mark.alone  # 300 programs within a time
 def test_a_journal_that_is_stuck_delays_no_program_and_no_end(site: Site) -> None:
     many = ASK.replace(
         "    print",
