@@ -88,8 +88,10 @@ def test_its_environments_and_braces_are_balanced_and_each_entry_has_a_column() 
     assert min(depths) == depths[-1] == 0
     opened: list[str] = []
     for way, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
-        assert way == "begin" or opened.pop() == name
-        opened += [name] if way == "begin" else []
+        if way == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
     assert not opened
     columns = re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)
     assert columns is not None

@@ -104,8 +104,10 @@ def letters_of_zone(columns: Iterable[str], format: str) -> frozenset[str]:
     """Return the letters of the zone that a column of dates states in its name, or their format, as "CET"; those of
     summer and winter where it states both.
     """
-    letters = next(filter(None, map(_LETTERS.findall, _texts(columns, format))), ())
-    return frozenset(_IN_ENGLISH.get(name.upper(), name.upper()) for name in letters)
+    for text in _texts(columns, format):
+        if letters := [match[0].upper() for match in _LETTERS.finditer(text)]:
+            return frozenset(_IN_ENGLISH.get(name, name) for name in letters)
+    return frozenset()
 
 
 def about_times(lines: Iterable[str]) -> list[str]:
