@@ -21,7 +21,7 @@ from perjoule.model.validation import instead, written
 WIDTH = 110
 LISTED = (*NAMES, EVENT)
 MOST_SUGGESTED = 3  # drivers whose description has a word
-_HEADLINE_ENDS = re.compile(r"[,:.]? *https?://|(?<=[\w`)\"])\. ")  # at an address, or a sentence's end
+_HEADLINE_ENDS = re.compile(r"[,:.]? ?https?://|(?<=[\w`)\"])\. ")  # at an address, or a sentence's end
 
 
 def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | Event:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 MOST_COUNT = 10_000
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_LISTED = re.compile(r",(?![^\[]*\])")  # a comma between patterns, not one in brackets
+_SIGN = re.compile(r"[,\[\]]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?:/([1-9]\d{0,4}))?)?")
-_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+_NUMBERED = re.compile(r"(.*?)(?<!\d)(\d+)(\D*)")
 
 
 def unfold(pattern: str) -> list[str]:
@@ -27,7 +27,7 @@ def unfold(pattern: str) -> list[str]:
         raise ValueError(
             f'"{pattern}": perjoule does not know "{operator}" (list the names, as in n[1-4,7],m1)'
         )
-    if len(several := _LISTED.split(pattern)) > 1:
+    if len(several := patterns(pattern)) > 1:
         names: list[str] = []
         for listed in several:
             names += unfold(listed)
@@ -48,6 +48,19 @@ def unfold(pattern: str) -> list[str]:
         "".join(itertools.chain(*zip(fixed, (*digits, ""), strict=True)))
         for digits in itertools.product(*numbers)
     ]
+
+
+def patterns(text: str) -> list[str]:
+    """Split a text at its commas, but for those in brackets."""
+    cuts: list[int] = [-1]
+    commas: list[int] = []  # since the last bracket
+    for sign in _SIGN.finditer(text):
+        if sign[0] == ",":
+            commas.append(sign.start())
+        else:
+            cuts += commas if sign[0] == "[" else []
+            commas = []
+    return [text[begin + 1 : end] for begin, end in itertools.pairwise((*cuts, *commas, len(text)))]
 
 
 def _range(part: str, pattern: str) -> list[str]:

@@ -90,9 +90,9 @@ def entry(output: str) -> BeegfsEntry:
     listed = re.split(
         r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", output, maxsplit=1, flags=re.MULTILINE
     )
-    numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
+    numbers = re.findall(r"^[ \t]*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
     return BeegfsEntry(
-        pattern=found(r"^\+ Type: (.+?)\s*$", output, program),
+        pattern=found(r"^\+ Type: (.*\S)", output, program),
         chunk_bytes=round(quantity(re.sub("[KMG]", r"\g<0>iB", chunk.upper()), BYTES, bare=True)),
         numbers=tuple(map(int, numbers)),
         metadata=int(

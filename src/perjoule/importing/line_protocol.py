@@ -32,7 +32,7 @@ _LINE = re.compile(
 _TAG = re.compile(rf",({_KEY})=({_KEY})")
 _FIELD = re.compile(rf"({_KEY})=({_VALUE})(?:,|$)")
 _ESCAPED = re.compile(r"\\([,= ])")
-_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[iu]?")
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[iu]?")
 # above the lines of an export
 _STATEMENT = re.compile(r"(?:CREATE (?:DATABASE|RETENTION POLICY)) .*", re.IGNORECASE)
 

@@ -14,7 +14,7 @@ from perjoule.workloads.imported import ImportedRun, read, told_files
 # Options of fio and of IOR and mdtest that are the keys of object stores, where they have a value.
 _SECRET = re.compile(
     r'http_(?:pass|s3_key|s3_security_token|s3_sse_customer_key|swift_auth_token)(?="\s*:\s*"[^"])'
-    r"|--[\w.-]*secret-key(?=[\s'\"]*[=\s])"
+    r"|(?<![\w.-])--[\w.-]*secret-key(?=[\s'\"]*[=\s])"
 )
 SAME_S = 1e-3  # by which two files of elbencho, which counts milliseconds, may differ on one run
 AT_ONCE_RATIO = 0.5  # of the shorter of two runs, that they overlap by

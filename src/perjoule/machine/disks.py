@@ -87,7 +87,7 @@ def xfs_facts(report: str) -> dict[str, Json]:
         section = head.strip() or section
         values |= {
             f"{section} {name}": value.rstrip(",")
-            for name, value in re.findall(r"([\w-]+)=\s*(\S+)", assignments)
+            for name, value in re.findall(r"(?<![\w-])([\w-]+)=\s*(\S+)", assignments)
         }
     return {"block_bytes": int(str(values["data bsize"])), "made": values}
 
@@ -96,7 +96,7 @@ def btrfs_facts(report: str) -> dict[str, Json]:
     """Parse `btrfs inspect-internal dump-super`."""
     values = {line.split()[0]: line.split()[1:] for line in report.splitlines() if len(line.split()) > 1}
     flags = re.findall(
-        r"\b[A-Z]{2,}[A-Z_0-9]+\b", report.partition("compat_ro_flags")[2].partition("cache_generation")[0]
+        r"\b[A-Z]{2}[A-Z_0-9]+\b", report.partition("compat_ro_flags")[2].partition("cache_generation")[0]
     )
     return {
         "block_bytes": int(values["sectorsize"][0]),

@@ -159,7 +159,7 @@ def counters(output: str) -> dict[str, dict[str, float]]:
 
 
 def _number(step: str) -> int:
-    numbers = re.findall(r"\d+$", step)
+    numbers = re.findall(r"(?<!\d)\d+$", step)
     return int(numbers[0]) if numbers else 2**31  # "7.batch" and "7.extern" come last
 
 

@@ -216,9 +216,10 @@ def _meant_percent(value: object) -> str:
 
 def clauses(message: str) -> tuple[str, str]:
     """Split a driver's or a unit's message, "what is wrong (what to do)", in two."""
-    # without its end, matching would take the square of its length
-    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", message, re.DOTALL) if message.endswith(")") else None
-    return (match[1], match[2]) if match else (message, "")
+    head, opening, inside = (
+        message.removesuffix(")").partition(" (") if message.endswith(")") else (message, "", "")
+    )
+    return (head[:-1] if head.endswith((";", ",")) else head, inside) if opening else (message, "")
 
 
 def _quantity(bound: float, field: str) -> str:

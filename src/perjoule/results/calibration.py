@@ -274,5 +274,5 @@ def _require_one_setting(kind: str, taught: Sequence[_Taught]) -> None:
 
 def _release(record: Record) -> str:
     version = str(value_at(record.facts, "filesystem", "version") or "")
-    number = re.search(r"\d+(\.\d+)+", version)
+    number = re.search(r"(?<!\d)\d+(\.\d+)+", version)
     return number[0] if number else version

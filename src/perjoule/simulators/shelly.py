@@ -100,7 +100,7 @@ def _json(document: Json) -> HttpAnswer:
 
 
 def _authenticated(header: str, path: str, password: str) -> bool:
-    fields = dict(re.findall(r'(\w+)="?([^",]+)"?', header))
+    fields = dict(re.findall(r'(?<!\w)(\w+)="?([^",]+)"?', header))
 
     def digest(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()

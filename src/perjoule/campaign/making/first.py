@@ -12,7 +12,7 @@ import tomlkit
 
 from perjoule.campaign.defaults import COUNTERS, DEVICE, FOLDER, HOSTS, LOAD, MACHINE, NUMBER
 from perjoule.campaign.source import Table
-from perjoule.drivers.names import unfold
+from perjoule.drivers.names import patterns, unfold
 from perjoule.model import Campaign, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import INLET, inlet
@@ -38,7 +38,6 @@ RESERVED = frozenset(
     {NAS, HERE, CLIENTS, SERVER, CLIENT, SWITCH, "servers"}
 )  # words that are no client's name
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-LISTED = re.compile(r",(?![^\[]*\])")  # a comma between hosts, not one in brackets
 FEEDING = ("wall", "PDU")  # grades of meters of which each feeds one supply; a BMC shows all of them
 MOST_INLETS = 9
 HOW_READ = frozenset({"accuracy", "name", "rate", "timeout"})  # options that make no other device of a meter
@@ -57,7 +56,7 @@ def clients_of(text: str) -> tuple[ClientHosts, ...]:
     """Read "n[1-4]" or "me@n1,m2". Raises CampaignError."""
     hosts: list[ClientHosts] = []
     try:
-        for part in LISTED.split(text):
+        for part in patterns(text):
             user, _, pattern = part.strip().rpartition("@")
             hosts.append(ClientHosts(pattern, user))
         names = [name for of in hosts for name in unfold(of.pattern)]

@@ -147,7 +147,7 @@ def _moved(clients: str, loading: Sequence[str]) -> tuple[int | None, int | None
         address = re.split(r":?\s", line, maxsplit=1)[0]
         if address in loading:
             continue
-        for number, direction in re.findall(r"([\d.]+(?:e\+\d+)?) \[(?:B-)?(wr|rd)\]", line):
+        for number, direction in re.findall(r"(?<![\d.])([\d.]+(?:e\+\d+)?) \[(?:B-)?(wr|rd)\]", line):
             count_bytes = round(float(number))
             if "e" in number and count_bytes >= LEAST_ROUNDED_BYTES:
                 return None, None

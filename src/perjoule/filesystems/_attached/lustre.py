@@ -29,7 +29,7 @@ CONNECTED = ("FULL", "IDLE")  # of connections; an idle one is remade when it is
 _TARGET = r"(?:OST|MDT)[0-9a-f]{4}"
 _LISTED = re.compile(rf"^\d+: (\S+-{_TARGET})_UUID (\S+)$", re.MULTILINE)
 _ANSWERED = re.compile(
-    rf"^(\S+-{_TARGET})_UUID(?:[ \t]+[\d.]+[kKMGTPEZY]?){{3}}[ \t]+\d+%[ \t].*\[(?:OST|MDT):\d+\][ \t]*(\S*)$",
+    rf"^(\S+-{_TARGET})_UUID(?:[ \t]+[\d.]+[kKMGTPEZY]?){{3}}[ \t]+\d+%[ \t][^\[\n]*\[(?:OST|MDT):\d+\][ \t]*(\S*)$",
     re.MULTILINE,
 )
 _FAILED = re.compile(rf"^(\S*{_TARGET})(?:_UUID)?[ \t]*: (.+)$", re.MULTILINE)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-VOLUME = re.compile(r" *volume Id:(\d+),.* Collection:([^,]*),")
+VOLUME = re.compile(r" *volume Id:(\d+),.* Collection:([^,\s]*),")
 
 
 def version(text: str) -> str:

@@ -124,14 +124,14 @@ def lost_brick(log: str) -> str:
     """Return the brick that a client's log reports as lost, or "": the client continues as long as the
     layout allows.
     """
-    lost = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
+    lost = re.search(r"(?<!\S)\d+-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
     return f"{lost[1]} was lost by the client" if lost else ""
 
 
 def absent_bricks(log: str) -> str:
     """Return the bricks to which a client has no connection at the end of its log."""
     events = re.findall(
-        r"\d-(\S+-client-\d+): (?:(disconnected from|server \S+ has not responded)|Connected)",
+        r"(?<!\S)\d+-(\S+-client-\d+): (?:(disconnected from|server \S+ has not responded)|Connected)",
         log,
         re.IGNORECASE,
     )

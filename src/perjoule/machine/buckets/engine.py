@@ -220,14 +220,14 @@ class Store:
             text = self.request("GET", "", query=query).read(MOST_XML_BYTES).decode(errors="replace")
             if "ListBucketResult" not in text:
                 raise Refused("no list", "the list of the bucket is not one: is it from a store?")
-            for entry in re.findall("<Contents>(.*?)</Contents>", text, re.S):
-                key, size = (re.search(f"<{tag}>(.*?)</{tag}>", entry, re.S) for tag in ("Key", "Size"))
+            for entry in re.findall("<Contents>((?:(?!<Contents>).)*?)</Contents>", text, re.S):
+                key, size = (re.search(f"<{tag}>([^<]*)</{tag}>", entry) for tag in ("Key", "Size"))
                 if key and size:
                     count += 1
                     if count > MOST_OBJECTS:
                         raise Refused("long list", f"the bucket lists more than {MOST_OBJECTS} objects")
                     yield html.unescape(key[1]), int(size[1])
-            more = re.search("<NextContinuationToken>(.*?)</NextContinuationToken>", text, re.S)
+            more = re.search("<NextContinuationToken>([^<]*)</NextContinuationToken>", text)
             if "<IsTruncated>true</IsTruncated>" not in text or not more:
                 return
             last, token = token, html.unescape(more[1])

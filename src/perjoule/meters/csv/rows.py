@@ -20,7 +20,7 @@ CHARACTERS = re.compile(
     r"|gb2312|gbk|gb18030|hz|big5(hkscs)?|euc_\w+|iso2022_\w+|shift_jis\w*|johab",
     re.ASCII,
 )
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 # between thousands: never a decimal separator
 _SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")

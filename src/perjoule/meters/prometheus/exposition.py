@@ -13,7 +13,7 @@ from typing import Any
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _LABEL = re.compile(r'\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|\Z)')
-_SELECTOR = re.compile(rf"\s*({_NAME})\s*(?:\{{(.*)\}})?\s*")
+_SELECTOR = re.compile(rf"\s*({_NAME})\s*(?:\{{(.*)\}}\s*)?")
 _LINE = re.compile(rf'({_NAME})(?:\s*\{{((?:[^"}}]|"(?:[^"\\]|\\.)*")*)\}})?\s+([^\s_]+)(?:\s+(-?\d+))?')
 _BEGIN = re.compile(_NAME)
 _UNIT_OF_HELP = re.compile(r".*\bin (\w+)\W*")  # "Total energy consumption since boot (in mJ)."

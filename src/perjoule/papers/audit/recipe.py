@@ -87,7 +87,7 @@ def is_range(number: PrintedNumber) -> bool:
     return any(dash in number.printed for dash in "-–")
 
 
-_SPLIT = re.compile(r"[<>~]?\s*(?P<digits>[\d.,–± -]*\d)\s*(?P<unit>.*)")
+_SPLIT = re.compile(r"[<>~]?\s*(?P<digits>(?! )[\d.,–± -]*\d)\s*(?P<unit>.*)")
 
 
 def unit_and_digits(printed: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ APPROXIMATE_RATIO = 0.05
 
 _DIGITS = r"\d[\d,]*(?:\.\d+)?"
 _FORM = re.compile(
-    rf"\s*(?P<sign>[<>~]?)\s*(?P<first>{_DIGITS})(?:\s*[–-]\s*(?P<last>{_DIGITS}))?(?P<more>(?:\s*±\s*{_DIGITS})*)(?P<unit>.*)"
+    rf"\s*(?:(?P<sign>[<>~])\s*)?(?P<first>{_DIGITS})(?:\s*[–-]\s*(?P<last>{_DIGITS}))?(?P<more>(?:\s*±\s*{_DIGITS})*)(?P<unit>.*)"
 )
 
 
@@ -57,7 +57,7 @@ def printed(text: str, unit: str = "", *, exact: bool = False) -> Printed:
         half_low = half_high = max(2 * half_low, APPROXIMATE_RATIO * low)
     behind = tuple(match_behind[0].replace(",", "") for match_behind in re.finditer(_DIGITS, match["more"]))
     written = match["unit"].strip() or unit
-    sign = match["sign"]
+    sign = match["sign"] or ""
     assert sign in ("", "<", ">", "~")
     return Printed(
         sign, (low + high) / 2, low - half_low, high + half_high, behind, SPELLINGS.get(written, written)

@@ -217,8 +217,8 @@ def _refuse_unknown_ids(
         *(id for of in bounds.values() for id in of.values()),
     ]
     for text in texts:
-        for match in re.finditer(r"[A-Za-z_]\w*(?!\w*\()", text):
-            if (name := match[0]) not in ids_known:
+        for match in re.finditer(r"(?<!\w)\d*([A-Za-z_]\w*+)(?!\()", text):
+            if (name := match[1]) not in ids_known:
                 near = "".join(f'did you mean "{id}"?' for id in get_close_matches(name, ids, n=1))
                 raise CampaignError(f'no number is called "{name}"', where=place, next=near)
 

@@ -7,7 +7,9 @@ from typing import Literal
 from perjoule.model.errors import CampaignError
 from perjoule.results.comparison import ComparisonRow, checked_label
 
-_LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")
+_LIMIT = re.compile(
+    r"\s*(?P<metric>[^<>\s](?:[^<>]*[^<>\s])?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
+)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def states(answer: str) -> States:
 
 def current(value: str) -> str:
     """Return the chosen one of "[default] performance powersave"; a plain value as it is."""
-    match = re.search(r"\[([^\]]+)\]", value)
+    match = re.search(r"\[([^\[\]]+)\]", value)
     return match[1] if match else value
 
 

@@ -14,7 +14,7 @@ _NO_BASH = re.compile(
     r"""|command not found: bash|Unknown command:? '?bash"""
 )
 _OTHER_BASH = re.compile(
-    r"\b\w*sh: (?:\d+: )?(?:[Ii]llegal option -|unrecognized option.*norc|invalid option|unknown option|bad "
+    r"\b\w*sh: (?:\d+: )?(?:[Ii]llegal option -|unrecognized option.{0,20}norc|invalid option|unknown option|bad "
     r"option)"
 )
 OLD_BASH = "perjoule needs bash 5.0 or later"

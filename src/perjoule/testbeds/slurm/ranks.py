@@ -93,7 +93,7 @@ def kinds(output: str) -> list[str]:
 
     One of several versions of PMIx may be the right one.
     """
-    general = re.findall(r"^\s+(\w+)$", output, re.MULTILINE)
+    general = re.findall(r"^[ \t]+(\w+)$", output, re.MULTILINE)
     versions = re.findall(r"pmix_\w+", output.partition("specific pmix")[2])
     usable = [name for name in dict.fromkeys(general) if name not in _USELESS]
     return [

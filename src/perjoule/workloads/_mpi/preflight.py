@@ -107,7 +107,7 @@ def start(launcher_way: str, clients: Sequence[Host], ranks: Ranks, *, time_limi
 
 def linked(stdout: str) -> str:
     """Return the path of the MPI library among what ldd prints; "" without one."""
-    match = re.search(r"^\s*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", stdout, re.MULTILINE)
+    match = re.search(r"^[ \t]*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", stdout, re.MULTILINE)
     return match[1] if match else ""
 
 

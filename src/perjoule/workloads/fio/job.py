@@ -160,7 +160,7 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
     """Return the options of each job, including those of [global]."""
     sections: dict[str, dict[str, str]] = {}
     common: dict[str, str] = {}
-    for heading in re.findall(r"^\s*\[([^\]]*)\]", text, re.MULTILINE):
+    for heading in re.findall(r"^[ \t]*\[([^\]\n]*)\]", text, re.MULTILINE):
         if heading != "global":
             sections.setdefault(heading.strip(), {})
     for line in lines(text):

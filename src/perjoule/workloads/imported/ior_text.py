@@ -32,14 +32,14 @@ _FINISHED = re.compile(r"^Finished *: *(\w.*)$", re.MULTILINE)
 _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _NODES = re.compile(r"^nodes +: *(\d+)", re.MULTILINE)  # since 3.3
 _TASK = re.compile(r"^task \d+ on (\S+)$", re.MULTILINE)  # with -vv
-_FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
-_RANDOM = re.compile(r"^\s*ordering in a file *[:=] *random", re.MULTILINE)
+_FILE = re.compile(r"^[ \t]*test filename *[:=] *(\S+)", re.MULTILINE)
+_RANDOM = re.compile(r"^[ \t]*ordering in a file *[:=] *random", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
 # with -vvv
 _OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)
 # what was asked for, in the head of a test
-_OPTION = re.compile(r"^\s*([a-z][a-zA-Z ]*?) *[:=] *(\S.*?) *$", re.MULTILINE)
+_OPTION = re.compile(r"^[ \t]*([a-z][a-zA-Z]*(?: +[a-zA-Z]+)*) *[:=] *(\S(?:.*\S)?)", re.MULTILINE)
 _CLIENTS = re.compile(r"(\d+) \((\d+) per node\)")
 _PRINTED_SIZE = re.compile(r"(\d+) (bytes|KiB|MiB|GiB|TiB)")
 _SIZES = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}

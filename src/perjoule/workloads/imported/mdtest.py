@@ -49,7 +49,8 @@ _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTILINE)
 _RATE = re.compile(
-    r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r"(?: +(?:[\d.]+|-?nan))? *$", re.MULTILINE
+    r"^ +((?:Directory|File) \w+)(?: *:)?" + 3 * r" +([\d.]+|inf)" + r"(?: +(?:[\d.]+|-?nan))? *$",
+    re.MULTILINE,
 )
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
 # with --show-perrank-statistics, and always in development versions between 3.3 and 4
@@ -209,7 +210,7 @@ def _mixed(walls: Sequence[int], iterations_count: int, rates: str) -> bool:
 
 def _number(version: str) -> tuple[int, int]:
     """Return a version's first two numbers."""
-    match = re.search(r"(\d+)\.(\d+)", version)
+    match = re.search(r"(?<!\d)(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 

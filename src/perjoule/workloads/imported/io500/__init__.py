@@ -45,7 +45,7 @@ __all__ = [
 
 CONFIG = "config.ini"
 AGREES_RATIO = 1e-3
-_DATADIR = re.compile(r"^datadir *= *(.*?) *$", re.MULTILINE)
+_DATADIR = re.compile(r"^datadir *=[ \t]*(\S(?:.*\S)?|)", re.MULTILINE)
 _TRANSFER = re.compile(r"\s-t[ =](\d+)([kmg]?)\b", re.IGNORECASE)
 _OPERATION = {"write": "creation", "delete": "removal"}
 

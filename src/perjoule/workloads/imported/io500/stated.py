@@ -32,7 +32,7 @@ _SCORE = re.compile(
     re.MULTILINE,
 )
 _SECTION = re.compile(r"^\[([\w-]+)\]\n(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
-_KEY = re.compile(r"^([\w-]+) *= *(.*?) *$", re.MULTILINE)
+_KEY = re.compile(r"^([\w-]+) *=[ \t]*(\S(?:.*\S)?|)", re.MULTILINE)
 _INVALID = re.compile(r"^; ERROR INVALID (.*\S)", re.MULTILINE)
 
 

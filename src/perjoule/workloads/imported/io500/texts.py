@@ -21,7 +21,8 @@ _ENDED = (
 )
 _NODES = re.compile(r"^nodes +: (\d+)|task\(s\) on (\d+) node\(s\)", re.MULTILINE)
 _TASKS = re.compile(
-    r"^tasks +: (\d+)\nclients per node +: (\d+)|^\s*clients +=? *(\d+) \((\d+) per node\)", re.MULTILINE
+    r"^tasks +: (\d+)\nclients per node +: (\d+)|^[ \t]*clients +(?:= *)?(\d+) \((\d+) per node\)",
+    re.MULTILINE,
 )
 _LAUNCHED = re.compile(r"was launched with (\d+) total task")
 _COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
@@ -86,7 +87,7 @@ def rate(phase: str, text: str) -> float | None:
         rate_match = next((match for form in _IOR_RATE if (match := form.search(text))), None)
         return float(rate_match[1]) / 1024 if rate_match else None
     column = _COLUMN.get(phase.rsplit("-", 1)[-1])
-    row = re.search(rf"^ +File {column} *:? +([\d.]+) ", text, re.MULTILINE) if column else None
+    row = re.search(rf"^ +File {column}(?: *:)? +([\d.]+) ", text, re.MULTILINE) if column else None
     return float(row[1]) / 1000 if row else None
 
 
