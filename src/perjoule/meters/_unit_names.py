@@ -65,7 +65,7 @@ _BETWEEN = re.compile(r"[\s\u00b7\u22c5*]+")  # the parts of a unit
 _AT_END = re.compile(r".*_([A-Za-z]+)|(?:.*[^A-Za-z0-9_\u00b5\u03bc])?([A-Za-z\u00b5\u03bc]{2,}|W)")
 # a small letter may end the word before it: "rackW" and "cpuW" are in W
 _CAMEL = re.compile(
-    r".*(?:[Pp]ower|[Ee]nergy|[Tt]otal|[Ll]oad|[Ll]eistung)([kmu](?:Wh?|J))"
+    r".*(?i:power|energy|total|load|leistung)([kmu](?:Wh?|J))"
     r"|.*?[a-z]((?:[KM]?W|Kw)h?|[KM]J|(?:Kilo|Milli|Micro)?(?:Watt|Joule)s?)"
 )
 _INSIDE = re.compile(

@@ -44,7 +44,7 @@ _LETTERS = re.compile(  # of zones, where the time zone database has them
 _IN_ENGLISH = {"MEZ": "CET", "MESZ": "CEST"}
 _UNIT = re.compile(
     r"(?:.*[\W_])?(?:units?|uom|einheit(?:en)?|unit[a\u00e0e\u00e9]s?|unidad(?:es)?|eenheid|jednostka"
-    r"|\u0435\u0434\. ?\u0438\u0437\u043c\.?|\u5358\u4f4d|\u5355\u4f4d)(?:[\W_]+of[\W_]+measure(?:ment)?)?_*",
+    r"|\u0435\u0434\. ?\u0438\u0437\u043c\.?|\u5358\u4f4d|\u5355\u4f4d)(?:[\W_]+of[\W_]+(?:measure|measurement))?_*",
     re.IGNORECASE,
 )
 _ZONES = re.compile(r"(?:time[\W_]*)?zone|tz|zeitzone|fuseau(?: horaire)?", re.IGNORECASE)
