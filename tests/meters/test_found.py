@@ -22,14 +22,17 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
             stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
             for kind in ("shelly", "tasmota", "kasa")
         )
-        found = recorder.discovered(
-            [str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])]
-        )
-        places = [(table["kind"], table["address"]) for table in found if "address" in table]
-        assert places == [
-            ("kasa", strip["address"]),
-            ("shelly", plug["address"]),
-            ("tasmota", other["address"]),
+        addresses = [str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])]
+        meters = [
+            [(table["kind"], table["address"]) for table in tables]
+            for place, tables in recorder.discovered(addresses).items()
+            if place
+        ]
+        assert meters == [
+            [("kasa", strip["address"])],
+            [],
+            [("shelly", plug["address"])],
+            [("tasmota", other["address"])],
         ]
 
 
@@ -42,15 +45,16 @@ def test_all_addresses_are_queried_at_once_and_this_machines_meters_listed_once(
 
     monkeypatch.setattr(drivers, "kinds", lambda part: ("one",))
     monkeypatch.setattr(drivers, "meter_class", lambda kind: SimpleNamespace(discover=discover))
-    there = [{"kind": "there", "address": address} for address in "abc"]
-    assert recorder.discovered("abc") == ({"kind": "here"}, *there)
+    there = {address: [{"kind": "there", "address": address}] for address in "abc"}
+    assert recorder.discovered("abca") == {"": [{"kind": "here"}], **there}
 
 
 def test_what_answers_is_printed_as_a_table_and_as_the_line_that_measure_takes(monkeypatch):
     monkeypatch.setattr(drivers, "usable", lambda part: ("shelly",))  # whatever this machine has
     with simulators.serve("shelly", Behaviour(Waveform("constant", 40, 40))) as table:
-        listed = command("meters", "list", str(table["address"])).stdout
+        ran = command("meters", "list", str(table["address"]), NOBODY)
+        listed = ran.stdout
+    assert f"no meter answers at {NOBODY}: " in ran.stderr
     line = f"# perjoule measure PATH --meter shelly://{table['address']}\n[[meter]]\n"
     assert line in listed
     assert tomllib.loads(listed)["meter"][-1]["address"] == table["address"]
-    assert f"or at {NOBODY}: is it on" in command("meters", "list", NOBODY).stdout

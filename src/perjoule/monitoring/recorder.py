@@ -70,8 +70,8 @@ def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[Sequence[s
         yield doubts
 
 
-def discovered(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-    """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
+def discovered(addresses: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+    """Find meters on this machine (""), then at each address: the options of complete [[meter]] tables, each once.
 
     All addresses are queried at once, and each by one kind after the other, because plugs and instruments
     accept few connections.
@@ -81,10 +81,13 @@ def discovered(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
         return [table for options in classes for table in options.discover(places)]
 
-    tables = [
-        table for answer in at_once(at, [(), *((address,) for address in addresses)]) for table in answer
-    ]
-    return tuple(table for n, table in enumerate(tables) if table not in tables[:n])
+    places = ("", *dict.fromkeys(addresses))
+    here, *elsewhere = (
+        [table for n, table in enumerate(tables) if table not in tables[:n]]
+        for tables in at_once(at, [(place,) if place else () for place in places])
+    )
+    there_alone = [[table for table in tables if table not in here] for tables in elsewhere]
+    return dict(zip(places, [here, *there_alone], strict=True))
 
 
 def at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:

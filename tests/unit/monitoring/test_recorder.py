@@ -433,7 +433,7 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
     assert looking.wait(5.0)
     ending.set()
     thread.join(5.0)
-    assert outcomes == [()]
+    assert outcomes == [{"": [], "a": [], "b": []}]
 
 
 @pytest.mark.parametrize(

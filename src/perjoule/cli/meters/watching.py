@@ -3,6 +3,7 @@
 import shlex
 import time
 from contextlib import nullcontext, suppress
+from itertools import chain
 
 import click
 from rich.live import Live
@@ -15,7 +16,7 @@ from perjoule.cli.meters._printing import complete, table_text, tell
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import for_a_time, ticks
 from perjoule.cli.terminal import json_output
-from perjoule.cli.terminal.display import out
+from perjoule.cli.terminal.display import err, out
 from perjoule.monitoring import recorder
 
 WATCHED_COUNT = 5000  # samples kept of each channel while watching
@@ -37,7 +38,8 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
 
     `perjoule doctor --all` reports what each kind needs on this machine.
     """
-    tables = recorder.discovered(addresses)
+    by_place = recorder.discovered(addresses)
+    tables = list(chain.from_iterable(by_place.values()))
     if as_json:
         json_output.print_json("meters list", {"meters": [complete(table) for table in tables]})
         return
@@ -45,13 +47,14 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
         if "address" in table:
             out.print(f"# perjoule measure PATH --meter {shlex.quote(meter_line(table))}", soft_wrap=True)
         out.print(table_text(table) + "\n", soft_wrap=True)  # each line as it goes into a campaign
-    if not tables:
-        there = (
-            f" or at {', '.join(addresses)}: is it on, and does it answer without a login?"
-            if addresses
-            else ""
+    if not tables and not addresses:
+        out.print("no meter found on this machine", soft_wrap=True)
+    if silent := [address for address in dict.fromkeys(addresses) if not by_place[address]]:
+        err.print(
+            f"no meter answers at {', '.join(silent)}: is that its address, is it on, and does it answer without a "
+            "login?",
+            soft_wrap=True,
         )
-        out.print(f"no meter found on this machine{there}", soft_wrap=True)
 
 
 @click.command(
