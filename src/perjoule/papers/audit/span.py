@@ -48,8 +48,7 @@ class Span:
 
     def reaches(self, span: "Span") -> bool:
         """Return whether this can be as large as the other."""
-        slack = SLACK_RATIO * max(abs(self.high), abs(span.low))
-        return self.high >= span.low - (slack if math.isfinite(slack) else 0.0)
+        return self.high >= span.low - SLACK_RATIO * abs(span.low)
 
 
 def exactly(value: float) -> Span:
