@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.drivers.protocols.abilities import LosesPackets, SlowsDisks, TakesLinkDown
+from perjoule.drivers.protocols.testbed_abilities import HasEvents
 from perjoule.model import Spec
 
 GIB = 1024**3
@@ -15,9 +16,10 @@ GIB = 1024**3
     [("ext4", True, True), ("ext4", False, False), ("directory", True, False), ("directory", False, False)],
 )
 def test_only_disks_with_a_cap_can_be_slowed_down(disk, disk_cap, slowed):
-    able = drivers.testbed(Spec("virtual", {"disk": disk, "disk_cap": disk_cap})).abilities
-    assert (SlowsDisks in able) == slowed
-    assert {TakesLinkDown, LosesPackets} <= able
+    testbed = drivers.testbed(Spec("virtual", {"disk": disk, "disk_cap": disk_cap}))
+    assert isinstance(testbed, HasEvents)
+    assert (SlowsDisks in testbed.abilities) == slowed
+    assert {TakesLinkDown, LosesPackets} <= testbed.abilities
 
 
 @pytest.mark.parametrize(

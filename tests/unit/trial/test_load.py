@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.model import Number, Numbers
+from perjoule.model import Direction, Number, Numbers
 from perjoule.trial.load import Load, overlap_ratio
 from perjoule.trial.reading import Reading
+from typed import present
 
 
-def load(made, moved, direction="write", **words):
+def load(made, moved, direction: Direction = "write", **words):
     return Load(Reading(made.record(moved=moved, **words)), direction)
 
 
 def test_amounts_are_those_of_all_clients_in_its_direction(made):
     reads = made.results((10.0, 30.0), direction="read", moved_bytes=7)
     writes = made.results((10.0, 20.0), (12.0, 22.0), moved_bytes=500)
-    of_writes, of_reads = (load(made, (*reads, *writes), direction) for direction in ("write", "read"))
+    of_writes, of_reads = load(made, (*reads, *writes)), load(made, (*reads, *writes), "read")
     assert (of_writes.moved_bytes, of_writes.operations_count) == (1000, 20)
     assert (of_reads.moved_bytes, of_reads.operations_count) == (7, 10)
     assert (of_writes.window, of_reads.window) == ((10.0, 22.0), (10.0, 30.0))
@@ -48,7 +49,7 @@ def test_a_rate_of_all_clients_takes_a_tenth_of_their_time_in_common(made, began
 def test_what_the_workload_measured_is_there_by_its_names(made):
     plain = load(made, made.results((10.0, 20.0)))
     assert plain.workload_numbers == {}
-    measured = replace(plain.record.outcome, measured={"epochs": 3.0})
+    measured = replace(present(plain.record.outcome), measured={"epochs": 3.0})
     assert Load(Reading(replace(plain.record, outcome=measured)), "write").workload_numbers == {"epochs": 3.0}
 
 
