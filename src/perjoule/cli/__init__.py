@@ -36,7 +36,11 @@ SECTIONS = {
         "verify": ("results", "verify_command", "Recompute every number from the raw data."),
         "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
         "history": ("history", "history_command", "Show campaigns of one name over time."),
-        "export": ("exchange", "export_command", "Export results: CSV, Parquet, LaTeX, or one verifiable file."),
+        "export": (
+            "exchange",
+            "export_command",
+            "Export results: CSV, Parquet, LaTeX, or one verifiable file.",
+        ),
         "import": ("exchange", "import_command", "Import what other tools measured."),
         "recalculate": ("exchange", "recalculate_command", "Model watts again with corrected coefficients."),
         "publish": ("publishing", "publish_command", "Check a bundle and add it to a public list."),
