@@ -36,8 +36,8 @@ def contradiction(meter: Csv, values: Floats) -> tuple[str, str]:
 
 def doubts(meter: Csv, t_s: Floats, values: Floats) -> tuple[Doubt, ...]:
     """Doubt a counter of few rows that may be energies of intervals."""
-    known = np.isfinite(values)
-    energies_j, ended_s = values[known], t_s[known]
+    is_number = np.isfinite(values)
+    energies_j, ended_s = values[is_number], t_s[is_number]
     if meter.counts != "energy" or meter.range_j is not None or not 2 < len(energies_j) <= SHORT_COUNT:
         return ()
     least_w, most_w = INTERVALS_W

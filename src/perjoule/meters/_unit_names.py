@@ -137,6 +137,6 @@ def _ending(column: str) -> str:
 def _latin(text: str) -> str:
     """Return a text with the units of other scripts, and letters and brackets of full width, in ASCII."""
     text = normalize("NFKC", text).replace("\u03bc", "u")  # which is what NFKC makes of the micro sign
-    for word, unit in _ELSEWHERE.items():
-        text = text.replace(word, unit)
+    for foreign_unit, unit in _ELSEWHERE.items():
+        text = text.replace(foreign_unit, unit)
     return text

@@ -32,7 +32,7 @@ from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters._unit_names import names_a_unit, other_unit
 from perjoule.meters.csv.grouped import doubtful
 from perjoule.meters.csv.growing import Growing, dated_s, stopped
-from perjoule.meters.csv.log import Log
+from perjoule.meters.csv.log import DeclaredLog
 from perjoule.meters.csv.moments import LogSample
 from perjoule.meters.csv.names import is_start
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, Rows, separator, uncut
@@ -248,7 +248,7 @@ class Csv(Declared):
                 fault, where=f"meter {self.label}", next="import it with its run (perjoule docs import)"
             )
         channel, replays = self.declared(extent), self.clock == "beginning"
-        log = Log(self, Clock(time.monotonic(), time.time()))
+        log = DeclaredLog(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
             text, waiting = Growing(file, self.encoding), deque[LogSample]()
 
@@ -284,9 +284,9 @@ class Csv(Declared):
         Raises:
             CampaignError: the columns are missing, or a row is not as declared.
         """
-        return self._read(Log(self, clock, began_s, guesses=self.guesses), uncut(text, "\n"))
+        return self._read(DeclaredLog(self, clock, began_s, guesses=self.guesses), uncut(text, "\n"))
 
-    def _read(self, log: Log, text: str) -> Iterator[LogSample]:
+    def _read(self, log: DeclaredLog, text: str) -> Iterator[LogSample]:
         try:
             samples = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
@@ -340,7 +340,7 @@ class Csv(Declared):
         if arrays is None:
             return None
         head = foreign_text(content[: content.rindex(b"\n", 0, _LONG_BYTES)])
-        log = Log(self, Clock(0.0, 0.0), 0.0)
+        log = DeclaredLog(self, Clock(0.0, 0.0), 0.0)
         first = [*self._read(log, head)]
         if self.guesses and not log.points.settled and doubtful(arrays[1]):
             return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNIT_ROWS = 3  # below a header, as instruments write them
 
 
-class Log:
+class DeclaredLog:
     """The rows of a log as samples, in order."""
 
     def __init__(
@@ -86,8 +86,8 @@ class Log:
     def _stated(self, row: LogRow) -> None:
         """Hold the lines above the names, and the zone of a row, against the declaration. Raises ValueError."""
         lines, self.rows.above = self.rows.above, []
-        if lines and (stated := symbol(unit_above(lines))) in FACTORS and stated != self._meter.unit:
-            raise ValueError(f'above the names it says {stated}, and unit is "{self._meter.unit}"')
+        if lines and (unit := symbol(unit_above(lines))) in FACTORS and unit != self._meter.unit:
+            raise ValueError(f'above the names it says {unit}, and unit is "{self._meter.unit}"')
         if self._head is not self.rows.header:
             self._head, self._zone_at = self.rows.header, zones_of(self.rows.header)
             self._about_times, self._zone = (*self._about_times, *about_times(lines)), ""

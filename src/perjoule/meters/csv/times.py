@@ -94,8 +94,8 @@ class Times:
         zone = zone_named(self.zone)
         first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
         if self._letters and self.zone[:1] not in ("+", "-") and not self._letters & _names(zone, date):
-            stated = "/".join(sorted(self._letters))
-            raise ValueError(f'it says {stated}, which "{self.zone}" is not called (set zone)')
+            letters = "/".join(sorted(self._letters))
+            raise ValueError(f'it says {letters}, which "{self.zone}" is not called (set zone)')
         if self._stated_zone:
             stated_offset = date.replace(tzinfo=zone_named(self._stated_zone)).utcoffset()
             if stated_offset not in (first.utcoffset(), second.utcoffset()):
