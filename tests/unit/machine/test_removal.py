@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -219,18 +220,25 @@ def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tm
     assert sweep(tmp_path) == ((folder,), ())
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
+def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(short_path):
     """A mount whose path ends as ours is called or would begin a line with it, a socket of a name without a file, and
     ones of the very names of ours elsewhere.
     """
-    folder = tmp_path / "perjoule-local-0badcafe"
+    folder = short_path / "perjoule-local-0badcafe"
     folder.mkdir()
     mark(folder)
     places = [
-        Path(f"{tmp_path}/theirs{folder}/x"),
-        Path(f"{tmp_path}/theirs\x0c1\u20032\u20033:4\u2003root\u2003{folder}/x\u2003"),
-        tmp_path / "theirs\udcff\x0c\r",
+        Path(f"{short_path}/theirs{folder}/x"),
+        Path(f"{short_path}/theirs\x0c1\u20032\u20033:4\u2003root\u2003{folder}/x\u2003"),
+        short_path / "theirs\udcff\x0c\r",
     ]
     for place in places:
         place.mkdir(parents=True)
@@ -247,7 +255,7 @@ def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
     print(flush=True)
     time.sleep(600)
     """
-    argv = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, folder, sys.executable, listen, MARK]
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", short_path, folder, sys.executable, listen, MARK]
     try:
         with (
             socket.socket(socket.AF_UNIX) as abstract,
@@ -259,7 +267,7 @@ def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
                 assert elsewhere.stdout
                 assert elsewhere.stdout.readline() == b"\n"
                 assert f"{folder}/s" in Path("/proc/net/unix").read_text()
-                assert sweep(tmp_path) == ((folder,), ())
+                assert sweep(short_path) == ((folder,), ())
             finally:
                 elsewhere.kill()
     finally:

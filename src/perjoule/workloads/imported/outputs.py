@@ -8,6 +8,7 @@ pdsh, clush and `srun --label`: https://github.com/chaos/pdsh; `mpirun --tag-out
 
 import re
 from collections.abc import Mapping
+from io import StringIO
 from textwrap import dedent
 
 MOST_LEVELS = 3  # of prefixes: a container's time, behind its name
@@ -69,8 +70,8 @@ def outputs_of(text: str) -> Mapping[str, str]:
 
 def _without_blanks(text: str) -> str:
     """Return a text without blank lines if they are every second one, as where ends of lines were doubled."""
-    lines = text.split("\n")
-    return "\n".join(lines[::2]) if len(lines) > 2 and not any(map(str.strip, lines[1::2])) else text
+    lines = list(StringIO(text))
+    return "".join(lines[::2]) if len(lines) > 2 and not any(map(str.strip, lines[1::2])) else text
 
 
 def _without_prefix(text: str) -> dict[str, str]:
