@@ -2,6 +2,7 @@
 instrument was told to show, times the window, which nothing of perjoule's energy computes.
 """
 
+from math import hypot, sqrt
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,10 @@ def test_the_energy_of_two_circles_on_one_stick_is_the_sum_of_what_both_feed(tmp
     assert chosen.grade == "wall"
 
 
-@pytest.mark.parametrize(("kind", "grade"), [(scpi, "wall"), (snmp_pdu, "PDU")])
-def test_one_analyser_of_everything_and_a_number_give_the_energy_of_the_servers(tmp_path, kind, grade):
+@pytest.mark.parametrize(("kind", "grade", "step_w"), [(scpi, "wall", 0.0), (snmp_pdu, "PDU", 1.0)])
+def test_one_analyser_of_everything_and_a_number_give_the_energy_of_the_servers(
+    tmp_path, kind, grade, step_w
+):
     with kind.serve(steady(170.0)) as table:
         record, point, chosen = measured(
             tmp_path, table_text({**table, "rate": "20 Hz", "covers": EVERYTHING}) + NUMBER
@@ -80,8 +83,9 @@ def test_one_analyser_of_everything_and_a_number_give_the_energy_of_the_servers(
     assert net["energy_j"] == pytest.approx((170.0 - 15.46) * duration_s)
     assert net["gross_energy_j"] == pytest.approx(170.0 * duration_s)
     assert net["part_network_j"] == pytest.approx(15.46 * duration_s)
-    # the number's own term, alike in all windows; the analyser has others
-    assert -1e-9 < net["energy_shared_uncertainty_j"] - 1.959964 * 1.13 * duration_s < 0.03
+    # the number's own term, and the step on which steady power stands in all repetitions; the analyser has others
+    shared_w = 1.959964 * hypot(1.13, step_w / sqrt(12))
+    assert net["energy_shared_uncertainty_j"] == pytest.approx(shared_w * duration_s, abs=0.03)
     assert chosen.grade == grade
     assert (
         "constant: 15.46 ± 1.13 W of the switch are a number, and were not measured in this trial"

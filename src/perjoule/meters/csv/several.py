@@ -24,8 +24,9 @@ COARSE_COUNT, COARSE_MOST, COARSE_RATIO = 30, 10, 0.02
 BURST_RATIO = 0.1  # of the time between bursts, within which their rows follow each other
 ALIKE_RATIO = 0.9  # of bursts that have as many rows, and the same order of their watts
 # meters whose readings come in turns, one after the other: how many at most, readings of each from which they show,
-# how much closer its readings are to each other, and the percentage of all that need not be
-TURNS_MOST, TURNS_COUNT, TURNS_FACTOR, TURNS_PERCENT = 6, 10, 4.0, 20.0
+# how much closer its readings are to each other, the percentage of all that need not be, and the least difference: a
+# ripple beside the rate of samples looks like turns, too, of a few percent
+TURNS_MOST, TURNS_COUNT, TURNS_FACTOR, TURNS_PERCENT, TURNS_RATIO = 6, 10, 4.0, 20.0, 0.03
 _NAMES = re.compile(
     r"(?:.*[^a-z])?(?:id|entity|device|outlet|plug|phase|gpu|index|socket|channel|host(?:name)?|node|name|sensor|uuid|source|metric"
     r"|instance|feed|port|line|pdu|rack|server|machine|meter|branch|circuit|module|card|bus|serial|label|topic|field|measurement"
@@ -102,7 +103,7 @@ def in_turns(readings_w: Sequence[float]) -> int:
         if len(watts) < count * TURNS_COUNT:
             return 0
         *between_w, same_w = (np.abs(watts[lag:] - watts[:-lag]) for lag in range(1, count + 1))
-        noise_w = max(TURNS_FACTOR * float(np.median(same_w)), COARSE_RATIO * float(np.median(np.abs(watts))))
+        noise_w = max(TURNS_FACTOR * float(np.median(same_w)), TURNS_RATIO * float(np.median(np.abs(watts))))
         if all(np.percentile(steps_w, TURNS_PERCENT) > noise_w for steps_w in between_w):
             return count
     return 0
