@@ -298,7 +298,7 @@ def _doctor_of(asked: Campaign, as_json: bool) -> None:
     if missing_count := sum(check.needed and not check.ok for check in checks):
         problem = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
         raise MachineError(problem, next="fix what the table lists")
-    if uncontacted := [check.name for check in checks if check.detail == cluster.NOBODYS]:
+    if uncontacted := [check.name for check in checks if check.placeholder]:
         raise MachineError(
             f"{asked.name} can't run: the addresses of {', '.join(uncontacted)} are the example's",
             next="write those of your hosts",

@@ -30,3 +30,4 @@ class Check:
     # the same question to another host, as `Testbed.lacking` lists them; "": only this machine can be asked
     look: str = ""
     on: str = "client"  # the hosts of a group that need it, as `Hosts.at` names them
+    placeholder: bool = False  # it is of hosts that the user is still to name

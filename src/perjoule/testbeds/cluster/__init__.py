@@ -52,7 +52,6 @@ from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import (
-    NOBODYS,
     LabHost,
     LabHosts,
     NodeName,
@@ -68,7 +67,6 @@ from perjoule.testbeds.cluster.units import UnitLimits
 __all__ = [
     "HELPER",
     "JUDGED",
-    "NOBODYS",
     "PERMITTED",
     "LabHost",
     "Login",
@@ -323,7 +321,8 @@ class SshCluster(
 
         def look(machine: LabHost) -> Check:
             if is_nobodys(machine.address):
-                return Check(machine.name, True, NOBODYS, needed=False)
+                detail = "a documentation address (RFC 5737), skipped"
+                return Check(machine.name, True, detail, needed=False, placeholder=True)
             if not machine.login:
                 return Check(machine.name, True, "login = false, skipped", needed=False)
             try:

@@ -18,7 +18,6 @@ from perjoule.testbeds.cluster.inventory import inventory, tables
 
 # Documentation addresses (RFC 5737): an example's hosts are never contacted.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
-NOBODYS = "a documentation address (RFC 5737), skipped"  # what is found of such a host
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
