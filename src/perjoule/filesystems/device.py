@@ -78,9 +78,7 @@ class RawDevice(OnOwnDevices):
             **{q: f"queue/{q}" for q in QUEUE},
         }.items():
             with suppress(WorkloadError):  # a loop device has no model
-                device_facts[name] = (
-                    client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
-                )
+                device_facts[name] = _attribute(client, path, file)
         return device_facts
 
 
@@ -90,8 +88,12 @@ def _folder(client: Host) -> Path:
 
 def _identity(client: Host, path: Path) -> str:
     """The device's number, and its disk sequence number if the kernel has one (since Linux 5.15)."""
-    disk = Path("/sys/block", path.name)
-    identity = client.read(disk / "dev").decode(errors="replace").strip()
+    identity = _attribute(client, path, "dev")
     with suppress(WorkloadError):
-        identity += f" {client.read(disk / 'diskseq').decode(errors='replace').strip()}"
+        identity += f" {_attribute(client, path, 'diskseq')}"
     return identity
+
+
+def _attribute(client: Host, path: Path, name: str) -> str:
+    """Read what the kernel says of a block device, as "queue/scheduler". Raises WorkloadError."""
+    return client.read(Path("/sys/block", path.name, name)).decode(errors="replace").strip()
