@@ -60,7 +60,7 @@ def is_start(column: str) -> bool:
 
 
 def units_of(columns: Sequence[str], value: int) -> int:
-    """Return the column with the units of another: the next one, or the only one; -1 if there is none.
+    """Return which column has the units of a column of values: the next one, or the only one; -1 if none has.
 
     Args:
         columns: their names.
@@ -71,7 +71,7 @@ def units_of(columns: Sequence[str], value: int) -> int:
 
 
 def zones_of(columns: Sequence[str]) -> int:
-    """Return the column with the zones of times; -1 if there is none."""
+    """Return which column has the time zones; -1 if none has."""
     return next((at for at, name in enumerate(columns) if _ZONES.fullmatch(_plain(name))), -1)
 
 
