@@ -106,8 +106,10 @@ def written(
             "only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file"
         )
     else:
-        # other hardware than that of the hosts that are named
-        _leave_out(document, lambda table: "cluster" in table.get(OWN_TESTBED, {}))
+        # Other hardware than that of the hosts that are named; not if the paper has what was asked for there alone.
+        here = {table["kind"] for table in document["filesystem"] if not _elsewhere(table)}
+        asked = set(also) - here
+        _leave_out(document, lambda table: _elsewhere(table) and table["kind"] not in asked)
         for table in document["filesystem"]:
             table.pop(OWN_TESTBED, None)
         _replace(document, testbed)
@@ -148,6 +150,11 @@ def _set(table: Any, options: Mapping[str, Any]) -> None:
             if key in table:
                 new.comment(f"instead of {cast('Any', tomlkit.item(table[key])).as_string()}")
             table[key] = new
+
+
+def _elsewhere(table: Any) -> bool:
+    """Return whether a table of a file system names a cluster of its own."""
+    return "cluster" in table.get(OWN_TESTBED, {})
 
 
 def _leave_out(document: Any, unwanted: Callable[[Any], bool]) -> None:

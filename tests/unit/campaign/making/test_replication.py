@@ -84,6 +84,24 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
 
 
 @pytest.mark.parametrize(
+    ("paper", "kind", "kinds"),
+    [
+        ("access-patterns", "beegfs", ["cephfs", "moosefs", "glusterfs", "beegfs"]),
+        # and not again for Reference cluster 1
+        ("green-storage", "orangefs", ["cephfs", "moosefs", "glusterfs", "orangefs"]),
+    ],
+)
+def test_own_hosts_get_each_file_system_that_was_asked_for(
+    paper: str, kind: str, kinds: list[str], tmp_path: Path
+) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('[testbed]\nkind = "local"\n')
+    tables = tomllib.loads(written(paper, testbed=own, also=[kind]))["filesystem"]
+    assert [table["kind"] for table in tables] == kinds
+    assert [table for table in tables if "testbed" in table] == []
+
+
+@pytest.mark.parametrize(
     "text", ['# [our] lab\n[testbed]\nkind = "local"\n', 'testbed = { kind = "local" }\n']
 )
 def test_a_testbed_is_taken_from_any_toml(text: str, tmp_path: Path) -> None:
