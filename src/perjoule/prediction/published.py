@@ -23,7 +23,8 @@ from perjoule.prediction.queueing import Spread, Way, duration_s, job
 from perjoule.prediction.targets import fleet_of
 
 Basis = Literal["profile", "law", "bytes"]
-# `rados bench` has 16 operations in flight by default
+# `rados bench` has 16 operations in flight by default. The paper prints 4, with which a client gets less than it
+# prints.
 _BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)
 _LONG_BYTES = 1e9  # that each client moves: fixed_s is 0, so any number gives the same
 

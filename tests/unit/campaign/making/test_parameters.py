@@ -52,6 +52,12 @@ class Study:
         trial = next(trial for trial in self.asked.trials if trial.filesystem.label.startswith(label))
         return drivers.filesystem(trial.filesystem), drivers.testbed(trial.testbed)
 
+    def emulated(self, label: str) -> bool:
+        """Whether a file system has settings that only emulated hosts need."""
+        filesystem, bed = self.built(label)
+        deployment = filesystem.deployment(bed.planned(1))
+        return "emulation" in {setting.reason for setting in deployment.changed}
+
     @property
     def workload(self) -> Any:
         return self.document["workload"][0]
@@ -60,6 +66,7 @@ class Study:
 RATE_HZ = drivers.meter(Spec(MODEL)).sampled_hz
 DURABLE, BURST = "A write lasts until", "number is the burst beside it"
 VERSIONS = "Versions are those that are installed"
+SMALL = "settings for small hosts that share a machine"
 
 
 def green_storage(study: Study) -> Iterator[Parameter]:
@@ -79,6 +86,7 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(RATE_HZ, 1 / printed("ref2_sampling"), "or by IPMI every 15 s")
     yield Parameter("installed", study.paper.configurations["arm-cephfs"]["version"], VERSIONS)
     yield Parameter("in comments", "measured", "No distribution packages OrangeFS")
+    yield Parameter(study.emulated("CephFS"), False, SMALL)
 
     ceph, arm = study.built("CephFS")
     node = {node.name: node for node in arm.hardware.nodes}
@@ -87,6 +95,10 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(ceph.placement_groups_count, printed("arm_ceph_pgs"))
     yield Parameter(ceph.copies_count, printed("arm_ceph_copies"))
     yield Parameter(ceph.acknowledged_count, printed("arm_ceph_acknowledged"))
+    capacity_bytes = arm.hardware.nodes[0].disks[0].capacity_bytes.value
+    assert capacity_bytes == printed("arm_disk_capacity")
+    yield Parameter(arm.disk_size_bytes, printed("arm_disk_capacity"), "Disks have 64 GiB, not 1 TB")
+    yield Parameter(ceph.osd_size_bytes, printed("arm_disk_capacity"), "OSDs 24 GiB")
     yield Parameter(ceph.osds_per_host_count, printed("arm_ceph_osds") * printed("arm_disks_per_node"))
     yield Parameter(ceph.metadata_osds_count, printed("arm_ceph_osds") * printed("arm_ssds_per_node"))
 
@@ -180,6 +192,7 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
     yield Parameter("durable", "reported", DURABLE)
     yield Parameter("beside it", "alone", BURST)
     yield Parameter("installed", study.paper.configurations["cephfs"]["version"], VERSIONS)
+    yield Parameter(study.emulated("CephFS"), False, SMALL)
     yield Parameter(RATE_HZ, None, "Power is modelled; the paper has none")
     labels = {table["label"] for table in study.document["filesystem"]}
     yield Parameter(labels, {"CephFS", "BeeGFS"}, "MooseFS and GlusterFS are not in the paper")
@@ -292,6 +305,7 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
     yield Parameter(ceph.copies_count, None, "Numbers of copies and placement groups are not printed")
     yield Parameter(ceph.placement_groups_count, None, "there are two and 64")
     yield Parameter("installed", study.paper.configurations["ceph"]["version"], "where 0.80.8 had journals")
+    yield Parameter(study.emulated("Ceph"), False, SMALL)
     nodes = {node.role: node for node in bed.hardware.nodes}
     yield Parameter(nodes["storage"].disks[0].capacity_bytes.value, printed("disk_capacity"))
     for role, id in (("storage", "board_nic"), ("management", "board_nic"), ("client", "client_nic")):
@@ -346,6 +360,7 @@ def hep(study: Study) -> Iterator[Parameter]:
     assert all(load.size_bytes / load.files_count < 64 * MIB for load in loads)
 
     copies = 1 + printed("hep_replicas")
+    yield Parameter("by the driver", "MooseFS's own", SMALL)
     moose, bed = study.built("MooseFS")
     gluster, _ = study.built("GlusterFS")
     yield Parameter((moose.goal, gluster.replicas), (copies, copies))
@@ -379,6 +394,7 @@ def hep_pc(study: Study) -> Iterator[Parameter]:
     hosts = bed.planned(1)
     yield Parameter(len(hosts.by_role("storage")), printed("osd_boards"))
     yield Parameter(len(hosts.by_role("management")), printed("monitors"))
+    yield Parameter("by the driver", "Ceph's own", SMALL)
     yield Parameter(boards.goal, 1 + printed("hep_replicas"))
     yield Parameter("moosefs", "Ceph", "files lay in Ceph with two copies")
     yield Parameter("a file", "objects", "MooseFS, with as many, keeps a file below 64 MiB in one piece")
