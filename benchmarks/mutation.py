@@ -489,9 +489,10 @@ class Near:
         for number, verdict in enumerate(verdicts(plans, swapped, self._jobs, self._until_s), 1):
             self.verdicts.append(verdict)
             if verdict.by != "a test":
-                _progress(f"not caught by tests {self._reach.name}: {verdict.plan.mutant}")
+                noticed = "caught by its time" if verdict.by else "not caught by tests"
+                _progress(f"{noticed} {self._reach.name}: {verdict.plan.mutant}")
             if number % 10 == 0:
-                caught_count = sum(each.by == "a test" for each in self.verdicts)
+                caught_count = sum(bool(each.by) for each in self.verdicts)
                 minutes = (time.monotonic() - began_s) / 60
                 _progress(
                     f"{self._reach.name}: {number} of {len(plans)} run, {caught_count} caught, "
@@ -576,12 +577,12 @@ def main() -> None:
     until_s = time.monotonic() + asked.minutes * 60
     known: dict[str, list[str]] = {}
     close = Near(drawn, asked.jobs, NEAR, until_s, known).run()
-    remaining, count = [verdict.plan.mutant for verdict in close if verdict.by != "a test"], len(close)
+    remaining, count = [verdict.plan.mutant for verdict in close if not verdict.by], len(close)
     print(f"by tests near them: {interval(count - len(remaining), count)}", flush=True)
     if asked.near:
         return
     off = Near(remaining, asked.jobs, FURTHER, until_s, known).run()
-    noticed = [verdict.plan.mutant for verdict in off if verdict.by == "a test"]
+    noticed = [verdict.plan.mutant for verdict in off if verdict.by]
     remaining = [changed for changed in remaining if changed not in noticed]
     print(f"by those and tests further off: {interval(count - len(remaining), count)}", flush=True)
     if asked.further:

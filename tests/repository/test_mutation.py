@@ -105,7 +105,8 @@ def test_what_near_tests_miss_meets_those_further_off_and_what_then_meets_none_h
 
         def run(self):
             plans = [mutation.Plan(changed, ["test_a"], 1, 60.0) for changed in self.drawn]
-            return [mutation.Verdict(plan, "a test" if n % 2 else "its time") for n, plan in enumerate(plans)]
+            by = ("", "a test", "", "its time")
+            return [mutation.Verdict(plan, by[n % 4]) for n, plan in enumerate(plans)]
 
     monkeypatch.setattr(mutation, "Near", Tests)
     monkeypatch.setattr(mutation, "READY", ())
