@@ -12,9 +12,11 @@ Two patterns, before and after, give the drift.
 """
 
 import random
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+from itertools import accumulate
+from math import ceil, hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +59,11 @@ class Drift:
 def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
     """Plan when a load is switched, in seconds from its start: on at the first, off at the last."""
     dice = random.Random(seed)
-    edges_s = [0.0]
-    while edges_s[-1] < duration_s:
-        edges_s.append(edges_s[-1] + dice.uniform(SHORTEST_S, LONGEST_S))
-    off_s = edges_s[-1] + dice.uniform(SHORTEST_S, LONGEST_S)
-    return tuple(edges_s if len(edges_s) % 2 == 0 else [*edges_s, off_s])
+    states_count = ceil(duration_s / SHORTEST_S) + 2  # enough of the shortest
+    states_s = (dice.uniform(SHORTEST_S, LONGEST_S) for _ in range(states_count))
+    edges_s = tuple(accumulate(states_s, initial=0.0))
+    count = bisect_left(edges_s, duration_s) + 1  # the last one when the duration is over
+    return edges_s[: count + count % 2]
 
 
 def offset(
