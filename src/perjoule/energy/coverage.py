@@ -146,8 +146,7 @@ def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
     for total in among:
         if len(total.devices) > 1 and not total.beside:
             parts = [item for item in among if item is not total and item.devices < total.devices]
-            sums = cover(total.devices, parts)
-            if sums and all(sign > 0 for sign, _ in sums):
+            if sums := cover(total.devices, parts):  # none is subtracted: no part has more than the total
                 yield total.channel, sums
 
 
