@@ -85,10 +85,14 @@ def test_half_a_step_of_a_two_hundredth_of_the_median_is_fine(resolution, same):
     assert (alike(*pair) is not None) is same
 
 
-@pytest.mark.parametrize(("late_s", "same"), [(1.45, True), (1.55, False), (-1.45, True), (-1.55, False)])
-def test_it_is_looked_for_one_and_a_half_samples_away(late_s, same):
+@pytest.mark.parametrize("period_s", [1.0, 0.4])
+@pytest.mark.parametrize(
+    ("late_periods", "same"), [(1.45, True), (1.55, False), (-1.45, True), (-1.55, False)]
+)
+def test_it_is_looked_for_one_and_a_half_samples_away(late_periods, same, period_s):
     watts = moving(400)
-    assert (alike(series(watts), series(watts, late_s=late_s, host="b")) is not None) is same
+    late = series(watts, late_s=late_periods * period_s, host="b", period_s=period_s)
+    assert (alike(series(watts, period_s=period_s), late) is not None) is same
 
 
 @pytest.mark.parametrize("period_s", [1.0, 0.4])

@@ -45,6 +45,28 @@ def test_a_failed_read_that_became_zero_is_not_a_wrap():
     assert "neither a wrap" in found.doubts[0]
 
 
+@pytest.mark.parametrize("unit_j", [1.0, 1e-4])
+def test_what_a_failed_read_is_does_not_depend_on_the_unit_of_the_counter(unit_j):
+    t_s = np.arange(101.0)
+    value = 1000.0 + t_s
+    value[50] = 0.0
+    found = amount(series("counter", t_s, unit_j * value), 0, 100)
+    assert found.value == pytest.approx(100 * unit_j)
+    assert found.coverage_ratio == pytest.approx(0.98)
+
+
+def test_no_more_than_all_of_a_window_is_covered_however_sums_are_rounded():
+    steady = series("window mean", np.arange(1, 101) * 0.1, 10.0, 0.1)
+    edges_s = [number / 7 for number in range(1, 70)]
+    shares = [
+        amount(steady, began_s, ended_s).coverage_ratio
+        for began_s in edges_s
+        for ended_s in edges_s
+        if began_s < ended_s
+    ]
+    assert max(shares) == 1
+
+
 def test_a_counter_without_known_range_that_falls_back_is_a_hole_and_not_energy():
     t_s = np.arange(101.0)
     found = amount(series("counter", t_s, np.where(t_s < 50, 1000 + t_s, t_s - 50)), 0, 100)

@@ -193,6 +193,22 @@ def test_what_is_wrong_of_idle_power_and_of_the_supply_moves_what_a_load_adds_as
     assert told_as_moved_count(made, HC4, BUSY, some) >= 8
 
 
+def test_the_rating_of_a_board_beyond_its_capacity_moves_no_bend(made):
+    """The cube of a use that is cut at 1."""
+    ratings = {n: value for n, value in coefficients(BENT).items() if "rating" in n}
+    assert told_as_moved_count(made, BENT, OVERLOADED, ratings) >= 4
+
+
+def test_what_the_model_does_not_make_has_no_terms_of_it(made):
+    series = series_of(made, HC4)
+    model, windows = ModelledHosts(record_of(made, HC4), series), ((10.0, 20.0, 1.0),)
+    board = next(one for one in series if one.channel.component == "board")
+    assert model.terms(((1, board),), windows)
+    for of_others in ({"host": "nas"}, {"component": "all"}):
+        foreign = replace(board, channel=replace(board.channel, **of_others))
+        assert model.terms(((1, board), (1, foreign)), windows) == ()
+
+
 def told_as_moved_count(made, cluster, busy, values):
     """Hold each error of these coefficients against the model with that one moved; how many there are."""
     found, checked_count = energies_of(made, cluster, busy), 0

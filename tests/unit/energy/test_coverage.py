@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.energy import coverage
-from perjoule.energy.coverage import Item, cover, differences, items
+from perjoule.energy.coverage import Item, cover, differences, items, rivals
 from perjoule.model import Channel
 from perjoule.trial.same_devices import unexplained
 from readings import over, servers_energy
@@ -207,6 +207,18 @@ def test_of_several_supplies_none_alone_is_the_whole_of_the_parts() -> None:
     inlet, other, a, b = item("in-1", "a", "b"), item("in-2", "a", "b"), item("a", "a"), item("b", "b")
     assert len(list(differences([inlet, a, b]))) == 1
     assert list(differences([replace(inlet, beside=(other.channel,)), a, b])) == []
+
+
+def test_channels_of_the_same_devices_are_compared_if_they_are_of_two_meters() -> None:
+    wall, energy, plug = item("wall", "a"), item("energy", "a"), item("plug", "a")
+    plug = replace(plug, channel=replace(plug.channel, meter="plug"))
+    assert list(rivals([wall, energy], ["wall"])) == []
+    assert list(rivals([wall, plug], ["wall"])) == [(wall.channel, ((1, plug.channel),))]
+    supplies, others = (replace(one, beside=(replace(one.channel, host="b"),)) for one in (wall, plug))
+    assert list(rivals([supplies, others], ["wall"])) == []  # no channel is the whole of either
+    assert list(rivals([supplies, plug], ["wall"])) == [
+        (plug.channel, tuple((1, channel) for channel in supplies.channels))
+    ]
 
 
 def inlets(made, host, *powers_w, count=2, meters=("plug", "plug"), **words):

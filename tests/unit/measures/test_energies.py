@@ -6,10 +6,13 @@ from statistics import NormalDist
 
 import pytest
 
+from perjoule.measures.energies import EFFICIENCY, Work, of_window
+from perjoule.measures.idle import PER_USABLE_BYTE
 from perjoule.measures.points import points
 from perjoule.model import Specification
 from perjoule.results.table import with_meter
 from perjoule.statistics.cells import cells
+from readings import over
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -84,3 +87,27 @@ def test_an_energy_delay_product_is_uncertain_by_its_power_and_twice_by_a_millis
     ratio = hypot(0.95 * gain_ratio, 2 * NormalDist().inv_cdf(0.975) * 0.001 / 10)
     assert point.metrics["edp_js"] == pytest.approx(product_js)
     assert point.metrics["edp_uncertainty_js"] == pytest.approx(ratio * product_js, rel=1e-5)
+
+
+def test_an_energy_is_divided_by_what_it_was_used_for_and_its_error_with_it(made):
+    """300 J of 10 s, in which 30 MB were moved and 2.4e12 byte-seconds kept."""
+    series = [stated(made.steady(host, 10.0), gain_ratio=0.01) for host in SERVERS]
+    work = Work(EFFICIENCY, 30e6, 10.0, divisors={PER_USABLE_BYTE: 2.4e12})
+    metrics = of_window(over(made.record(), series), 10.0, 20.0, work).metrics
+    assert metrics["mean_w"] == pytest.approx(300 / 10)
+    assert metrics["efficiency_bytes_per_j"] == pytest.approx(30e6 / 300)
+    assert metrics["usable_w_per_byte"] == pytest.approx(300 / 2.4e12)
+    ratio = metrics["energy_uncertainty_j"] / 300
+    assert ratio > 0.001
+    for metric in (PER_USABLE_BYTE.of("net"), EFFICIENCY.of("net")):
+        assert metrics[metric.uncertainty] / metrics[metric.key] == pytest.approx(ratio)
+
+
+def test_the_meter_of_the_servers_is_named_with_their_energy_alone(made):
+    switch = made.steady("", 6.0, component="switch", meter="strip")
+    series = [*(made.steady(host, 10.0) for host in SERVERS), switch]
+    numbers = of_window(over(made.record(), series), 10.0, 20.0, Work(EFFICIENCY, 1, 10.0)).by_key
+    assert "gross_energy_j" in numbers
+    assert {key: number.source for key, number in numbers.items() if number.source} == {
+        "energy_j": "meter power"
+    }

@@ -9,6 +9,8 @@ from perjoule import catalogue
 from perjoule.measures.idle import capacities_bytes
 from perjoule.measures.points import points
 from perjoule.model import Outcome, Redundancy, Specification
+from perjoule.results.table import cell_text
+from perjoule.statistics.cells import cells
 from perjoule.trial.counters import disk_gaps_s
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -52,6 +54,14 @@ def test_the_capacity_that_a_watt_keeps_is_known_from_the_catalogue_and_the_redu
     assert point.metrics["usable_bytes_per_w"] == pytest.approx(2e12 / 30)
     # joules of a day for a TB
     assert point.metrics["raw_w_per_byte"] * 1e12 * DAY_S == pytest.approx(30 * DAY_S / 4)
+
+
+def test_what_keeps_a_terabyte_for_a_day_is_printed_in_kilojoules(made):
+    """30 W keep 4 TB, and 2 TB of user data: 30 J/s x 86,400 s by each TB."""
+    record = idle_record(made, redundancy=Redundancy(copies_count=2))
+    (cell,) = cells((record,), points(record, watts(made)))
+    printed = [cell_text(cell, key).split()[0] for key in ("raw_w_per_byte", "usable_w_per_byte")]
+    assert [float(number) for number in printed] == pytest.approx([648, 1296], rel=1e-3)
 
 
 def test_hosts_of_unequal_size_hold_as_much_as_the_smallest(made):

@@ -69,6 +69,15 @@ def test_a_gain_over_a_cluster_whose_highest_power_is_not_printed_bounds_nothing
     assert highs_w == [pytest.approx(60.722, abs=1e-3), last_tick("Figure 5")]
 
 
+def test_an_axis_of_another_quantity_bounds_no_power():
+    """Of Figure 4, in multiples of the best."""
+    was = 'quantity = "ratio", first = "1", last = "1000"'
+    assert TEXT.count(was) == 1
+    paper = published.read(TEXT.replace(was, was.replace("1000", "10")), "mine")
+    bounds = present(axes.load_bounds(paper.number("arm_peak"), paper))
+    assert (bounds.low_w, bounds.high_w) == (pytest.approx(45.696, abs=1e-3), pytest.approx(60.722, abs=1e-3))
+
+
 def test_the_highest_sample_is_without_the_switch():
     """Samples with the switch could not begin at 40 W, and samples without it could not end at 62 W were
     it in the peak.
