@@ -46,7 +46,7 @@ def theirs(tmp_path):
 # The one that removes; NFS's client, whose methods bear FUSE's names and remove what its users do on the
 # server; and the programs that age a file system and that lay out a training job's data set, which delete files
 # that they wrote themselves, on clients.
-OWN_WORDS = ("machine/removal.py", "nfs/mount.py", "_ageing/files.py", "_ranks/program.py")
+OWN_WORDS = ("machine/removal.py", "nfs/mount.py", "_ageing/files.py", "_ranks/dataset.py")
 
 
 def test_nothing_else_in_the_code_removes_files_or_folders():

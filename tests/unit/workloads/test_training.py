@@ -16,7 +16,7 @@ from perjoule import drivers
 from perjoule.model import Json
 from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.workloads._ranks import PROGRAM
-from perjoule.workloads._ranks.program import epoch_samples, file_sizes
+from perjoule.workloads._ranks.dataset import epoch_samples, file_sizes
 from perjoule.workloads.training import Training
 from perjoule.workloads.training.presets import PRESETS
 from places import TRANSCRIPTS

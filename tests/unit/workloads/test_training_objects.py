@@ -20,7 +20,7 @@ from perjoule.model import Json, Outcome
 from perjoule.model.doubts import WORK
 from perjoule.model.errors import MountLost, MovedTooLittle, ProgramFailed
 from perjoule.testbeds.local import LocalHost
-from perjoule.workloads._ranks import OBJECTS, program
+from perjoule.workloads._ranks import program
 from perjoule.workloads.training import Training
 from s3_store import BUCKET, REGION, S3Store, credentials, refusal, s3_store
 from scripted import ScriptedMount
@@ -231,9 +231,9 @@ def test_a_connection_that_a_store_has_closed_meanwhile_is_made_again(
 ) -> None:
     with s3_store(idle_s=0.1) as store:
         bucket = Bucket(BUCKET, store.endpoint, REGION, credentials(tmp_path))
-        programs = {"program": str(OBJECTS), "engine": str(buckets.PROGRAM)}
-        job = {"samples_per_file": 1, "store": {**programs, **buckets.place(bucket, "")}}
-        connect = program.objects(job)["ObjectConnection"]
+        store_of_job = {"engine": str(buckets.PROGRAM), **buckets.place(bucket, "")}
+        job = {"samples_per_file": 1, "store": store_of_job}
+        connect = program.part("objects", {})["ObjectConnection"]
         monkeypatch.setitem(connect.get.__globals__, "IDLE_S", 0.2)
         connection = connect(job)
         connection.put(0, memoryview(b"abc"))

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Process
-from perjoule.machine import buckets
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
 from perjoule.model import Json
@@ -20,19 +19,12 @@ from perjoule.workloads._start import Gates
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("program.py")
-OBJECTS = Path(__file__).with_name("objects.py")
+PARTS = tuple(Path(__file__).with_name(f"{name}.py") for name in ("dataset", "objects"))
 
 
 def checks() -> tuple[Check, ...]:
     """Check for what runs the program on clients."""
     return programs({"python3": "python3"}, "client")
-
-
-def send_objects(client: Host) -> dict[str, Json]:
-    """Put on a client what ranks need to put and get objects, and return where it is."""
-    place = client.directory / "rank-objects.py"
-    client.put(OBJECTS.read_text(), place)
-    return {"program": str(place), "engine": str(buckets.send(client))}
 
 
 def together(
@@ -68,7 +60,7 @@ def together(
     loaded = {prefix + client.name: client for client in clients if client.name in jobs}
     until_s, moment_s = time.monotonic() + time_limit_s, None
     running: dict[str, Process] = {}
-    each(loaded.values(), lambda client: client.put(PROGRAM.read_text(), _place(client)))
+    each(loaded.values(), _send)
     with daemons_first(mounted), rooms(list(loaded.values()), folder) as room_of:
         try:
             gates = Gates(loaded) if ahead_s is not None and loaded else None
@@ -76,7 +68,7 @@ def together(
                 out = str(room_of[client.name] / name)
                 job = {**jobs[client.name], "out": out, "gate": gates.command(name) if gates else ""}
                 running[name] = client.spawn(
-                    [PYTHON, _place(client)], log=folder / f"{name}.log", text=json.dumps(job)
+                    [PYTHON, _place(client) / PROGRAM.name], log=folder / f"{name}.log", text=json.dumps(job)
                 )
             if gates and ahead_s is not None:
                 moment_s = gates.open(running, ahead_s, until_s=until_s)
@@ -90,5 +82,10 @@ def together(
     return moment_s
 
 
+def _send(client: Host) -> None:
+    for file in (PROGRAM, *PARTS):
+        client.put(file.read_text(), _place(client) / file.name)
+
+
 def _place(client: Host) -> Path:
-    return client.directory / "ranks.py"
+    return client.directory / "ranks"

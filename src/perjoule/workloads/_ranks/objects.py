@@ -1,5 +1,4 @@
-"""The objects of a data set over S3, for ranks on a client: what `program.objects` runs, which lends it what that
-program defines, as a client has no package of ours.
+"""The objects of a data set over S3, for ranks on a client: what `dataset` runs.
 
 Requests are the S3 engine's (`perjoule.machine.buckets.engine`), which lies there, too.
 """
@@ -9,13 +8,13 @@ import http.client
 import runpy
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perjoule.workloads._ranks.program import CallTimes, Clock, Done, Job, Pseudorandom, file_sizes
+    from perjoule.workloads._ranks.program import Job
 
 IDLE_S = 5.0  # after which a store may have closed a connection
 
@@ -53,6 +52,9 @@ class ObjectConnection:
             begin = first if self._parts else None
             deque(self._store.pieces(self._name(number), length, self._room, begin), maxlen=0)
 
+    def end_batch(self) -> None:
+        """Keep the connection for the next one."""
+
     def _name(self, number: int) -> str:
         return f"{self._prefix}{number:09d}"
 
@@ -84,41 +86,3 @@ class ObjectConnection:
         """Close the connection; the next request makes another, after a pause."""
         self._store.close()
         time.sleep(self._engine["PAUSE_S"])
-
-
-class ObjectLoader:
-    """Gets batches of samples, in several threads, each over a connection that is there before the start."""
-
-    def __init__(self, job: "Job", since: "Clock") -> None:
-        self._job, self._since, self._sizes = job, since, file_sizes(job)
-        self._idle = [ObjectConnection(job) for _ in range(job["workers"])]
-
-    def read(self, samples: Sequence[int]) -> "tuple[CallTimes, int]":
-        """Get a batch: a call for each sample that was got, and how many failed as they may."""
-        calls, errors_count, connection = CallTimes(self._since), 0, self._idle.pop()
-        try:
-            for sample in samples:
-                number, index = divmod(sample, self._job["samples_per_file"])
-                length = self._sizes[number]
-                try:
-                    with calls.one(length):
-                        connection.get(number, index * length, length)
-                except OSError as error:
-                    if error.errno not in self._job["tolerated"]:
-                        raise
-                    errors_count += 1
-        finally:
-            self._idle.append(connection)
-        return calls, errors_count
-
-
-def put_objects(job: "Job", since: "Clock") -> "Done":
-    """Put the objects of a data set that this rank has."""
-    lengths = [size * job["samples_per_file"] for size in file_sizes(job)]
-    connection, calls = ObjectConnection(job), CallTimes(since)
-    content = Pseudorandom(job["store"]["seed"], max(lengths))
-    yield {}
-    for number in range(job["rank"], job["files"], job["ranks"]):
-        with calls.one(lengths[number]):
-            connection.put(number, content.at(number << 40, lengths[number]))
-    yield {"ended_s": since(), "calls": calls}

@@ -1,11 +1,9 @@
-"""Ranks that save or load a checkpoint, read a data set in epochs, or keep a key-value cache, as a separate
-program on a client.
+"""Ranks that save or load a checkpoint, keep a key-value cache, or read a data set in epochs (`dataset`, which
+lies beside), as a separate program on a client.
 
 It runs under the system's Python and uses only the standard library. Standard input is JSON: `do`, `ranks`
 (the parameters of each), `out` and `gate`, the command that waits for the common start and prints its time.
 All ranks are ready before it waits, and it ends once all have; if one fails, the others are ended.
-
-A data set is files below a folder, or what `store` says: objects, for which another program lies there.
 
 `OUT.began.txt` is when they began (UTC), `OUT.N.json` what rank N did, `OUT.N.csv` its calls. Their times are
 seconds since then, by a clock that nothing sets. `OUT.N.batches.csv` are the batches of an epoch; of a cache,
@@ -16,20 +14,15 @@ import ctypes
 import json
 import mmap
 import os
-import re
 import runpy
 import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
-from array import array
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -41,10 +34,6 @@ REPEATED_BYTES = 1024**2
 PAGE_BYTES = 4096  # what direct I/O is aligned to
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = (5, 19, 103, 107, 110, 111, 116)
-# EIO, ERANGE, ECONNABORTED, ECONNRESET, ENOTCONN, ETIMEDOUT, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ESTALE: of a
-# server that is gone, for reads that go on
-TOLERATED = (5, 34, 103, 104, 107, 110, 111, 112, 113, 116)
-PREFETCHED = 2  # batches of a thread that are read ahead
 FAILED, TRANSIENT = 1, 75  # exit codes; the second where another attempt may succeed (EX_TEMPFAIL)
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 C = ctypes.CDLL(None)
@@ -170,142 +159,6 @@ def read_whole(descriptor: int, buffer: mmap.mmap, offset: int, length: int, pat
         read_bytes += count
 
 
-def file_sizes(job: Job) -> list[int]:
-    """Return the bytes of a sample in each file of a data set: normal, but none below a hundredth of the mean.
-
-    They are whole pages where `page` says so. All samples of a file have the same size.
-    """
-    random = Random(f"{job['seed']} sizes")
-    page, mean, deviation = job["page"], job["sample"], job["deviation"]
-
-    def size() -> int:
-        while (drawn := random.gauss(mean, deviation) if deviation else mean) < mean / 100:
-            pass
-        return max(1, -(-round(drawn) // page)) * page
-
-    return [size() for _ in range(job["files"])]
-
-
-def file_path(job: Job, number: int) -> str:
-    """Return the path of a file of a data set."""
-    return f"{job['folder']}/{number:09d}"
-
-
-def lay_out(job: Job, since: Clock) -> Done:
-    """Write the files of a data set that this rank has, and that are missing or of another size; the first rank
-    removes those of a larger data set.
-    """
-    sizes, calls = file_sizes(job), CallTimes(since)
-    content = Pseudorandom(job["seed"], job["transfer"])
-    yield {}
-    if not job["rank"]:
-        for old in Path(job["folder"]).iterdir():
-            if re.fullmatch("[0-9]{9}", old.name) and int(old.name) >= job["files"]:
-                old.unlink()
-    for number in range(job["rank"], job["files"], job["ranks"]):
-        path, length = Path(file_path(job, number)), sizes[number] * job["samples_per_file"]
-        if path.exists() and path.stat().st_size == length:
-            continue
-        with calls.one(length), path.open("wb", buffering=0) as file:
-            for offset in range(0, length, job["transfer"]):
-                piece = content.at((number << 40) + offset, min(job["transfer"], length - offset))
-                write_whole(file.fileno(), piece)
-            os.fsync(file.fileno())
-    yield {"ended_s": since(), "calls": calls}
-
-
-def epoch_samples(job: Job, epoch: int) -> "array[int]":
-    """Return the numbers of the samples that this rank reads in an epoch, in order.
-
-    Each epoch shuffles all samples, or all files, anew, and deals them to the ranks of all clients in turns.
-    """
-    random, per_file = Random(f"{job['seed']} epoch {epoch}"), job["samples_per_file"]
-    if job["shuffle"] == "samples":
-        every = list(range(job["files"] * per_file))
-        random.shuffle(every)
-        return array("Q", every[job["rank"] :: job["ranks"]])
-    files = list(range(job["files"]))
-    random.shuffle(files)
-    dealt = files[job["rank"] :: job["ranks"]]
-    return array("Q", (number * per_file + index for number in dealt for index in range(per_file)))
-
-
-class Loader:
-    """Reads batches of samples, in several threads."""
-
-    def __init__(self, job: Job, since: Clock) -> None:
-        self._job, self._since, self._sizes, self._own = job, since, file_sizes(job), threading.local()
-        self._flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0)
-
-    def read(self, samples: Sequence[int]) -> tuple[CallTimes, int]:
-        """Read a batch: a call for each sample that was read, and how many failed as they may."""
-        calls, errors_count, per_file = CallTimes(self._since), 0, self._job["samples_per_file"]
-        opened, descriptor = -1, -1
-        try:
-            for sample in samples:
-                number, index = divmod(sample, per_file)
-                try:
-                    with calls.one(self._sizes[number]):
-                        if number != opened:
-                            if descriptor >= 0:
-                                os.close(descriptor)
-                                opened, descriptor = -1, -1
-                            descriptor = os.open(file_path(self._job, number), self._flags)
-                            opened = number
-                        self._read(descriptor, number, index * self._sizes[number])
-                except OSError as error:
-                    if error.errno not in self._job["tolerated"]:
-                        raise
-                    errors_count += 1
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
-        return calls, errors_count
-
-    def _read(self, descriptor: int, number: int, begin: int) -> None:
-        if not hasattr(self._own, "buffer"):
-            self._own.buffer = mmap.mmap(-1, self._job["transfer"])
-        path = file_path(self._job, number)
-        for offset in range(0, self._sizes[number], self._job["transfer"]):
-            length = min(self._job["transfer"], self._sizes[number] - offset)
-            read_whole(descriptor, self._own.buffer, begin + offset, length, path)
-
-
-def objects(job: Job) -> dict[str, Any]:
-    """Return what the program for objects defines, which uses what this one does."""
-    return runpy.run_path(job["store"]["program"], init_globals=globals())
-
-
-def train(job: Job, since: Clock) -> Done:
-    """Read all samples of this rank in each epoch, batch by batch, while an accelerator computes for a time.
-
-    Threads read whole batches, at most PREFETCHED for each thread ahead of the one that is computed; none of the
-    next epoch.
-    """
-    reader = objects(job)["ObjectLoader"] if job["store"] else Loader
-    loader, calls = reader(job, since), CallTimes(since)
-    epochs = [epoch_samples(job, epoch) for epoch in range(job["epochs"])]
-    batches = ["epoch,samples,errors,ready_s,ended_s"]
-    yield {}
-    with ThreadPoolExecutor(job["workers"]) as threads:
-        for epoch, samples in enumerate(epochs):
-            begins = iter(range(0, len(samples), job["batch"]))
-            asked = deque(
-                threads.submit(loader.read, samples[begin : begin + job["batch"]])
-                for begin in islice(begins, PREFETCHED * job["workers"])
-            )
-            while asked:
-                read, errors_count = asked.popleft().result()
-                ready_s = since()
-                for begin in islice(begins, 1):
-                    asked.append(threads.submit(loader.read, samples[begin : begin + job["batch"]]))
-                count = len(read.lines) - 1
-                time.sleep(job["compute_s"] * (count + errors_count) / job["batch"])
-                batches.append(f"{epoch},{count},{errors_count},{ready_s:.6f},{since():.6f}")
-                calls.lines += read.lines[1:]
-    yield {"ended_s": since(), "calls": calls, "batches": batches}
-
-
 class InferenceRequest(NamedTuple):
     """A request to an inference server: tokens of its prompt, tokens generated, and whose entries of the cache it
     begins with, the earlier turns of its conversation.
@@ -379,13 +232,13 @@ def serve(job: Job, since: Clock) -> Done:
     yield {"ended_s": since(), "calls": reads, "writes": writes.lines, "requests": served}
 
 
-def put_objects(job: Job, since: Clock) -> Done:
-    """Put the objects of a data set that this rank has."""
-    return objects(job)["put_objects"](job, since)
-
-
-DO = {"write": write, "read": read, "lay_out": lay_out, "put": put_objects, "train": train, "serve": serve}
+DO = {"write": write, "read": read, "serve": serve}
 TABLES = ("batches", "writes", "requests")  # what a rank may leave besides its calls
+
+
+def part(name: str, lent: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file beside this one defines, which uses what it is lent."""
+    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")), init_globals=lent)
 
 
 def main() -> int:
@@ -441,7 +294,8 @@ def run_rank(job: Job, number: int, rank: Job, tells: int, waits: int) -> int:
     try:
         C.prctl(DIES_WITH_PARENT, signal.SIGKILL)
         begun_s = 0.0
-        doing = DO[job["do"]](rank, lambda: time.monotonic() - begun_s)
+        does = DO.get(job["do"]) or part("dataset", globals())[job["do"]]
+        doing = does(rank, lambda: time.monotonic() - begun_s)
         next(doing)
         os.write(tells, b"r")
         if not os.read(waits, 1):

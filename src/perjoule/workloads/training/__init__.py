@@ -25,7 +25,8 @@ from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.model.metrics import ACCELERATOR, COMPUTE_WALL, EPOCHS, ERRORS, SAMPLES
 from perjoule.model.units import MIB, Bytes, Ratio, Seconds, SecondsOrZero, bytes_text
 from perjoule.workloads import _ranks as in_clients
-from perjoule.workloads._ranks.program import BLOCK_BYTES, PAGE_BYTES, TOLERATED, file_sizes
+from perjoule.workloads._ranks.dataset import TOLERATED, file_sizes
+from perjoule.workloads._ranks.program import BLOCK_BYTES, PAGE_BYTES
 from perjoule.workloads._ranks.report import SHORTEST_S, RankRecords
 from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import SHORT_S, cold, require_common, synced
@@ -314,7 +315,7 @@ class Training(Workload):
         # other bytes in each trial, against deduplication
         seed = f"training {self.seed} {mounted.layout_name}"
         store: dict[str, Json] = {
-            **in_clients.send_objects(client),
+            "engine": str(buckets.send(client)),
             **buckets.place(bucket, _prefix(mounted)),
             "seed": seed,
         }
