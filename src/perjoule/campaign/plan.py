@@ -170,7 +170,7 @@ def _objects_count(trial: Trial) -> float:
     workload = drivers.workload(trial.workload)
     if workload.needs != "buckets" or not workload.pattern.transfer_bytes:
         return 0.0
-    return workload.moved_bytes(trial.clients_count) / workload.pattern.transfer_bytes
+    return workload.stored_bytes(trial.clients_count) / workload.pattern.transfer_bytes
 
 
 def short_loads(plan: Plan, update_s: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:

@@ -104,8 +104,8 @@ class Idle(Workload):
         return self.rest_s + self.duration_s
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """Its duration, whatever the speed, after its data have been written."""
-        return self.stored_bytes(clients_count) / bytes_per_s + self.duration_s + self.rest_s
+        """Its duration after the rest, whatever the speed."""
+        return self.duration_limit_s
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: it needs no program."""

@@ -18,12 +18,13 @@ from perjoule import campaign, drivers
 from perjoule.campaign.attachments import attached
 from perjoule.campaign.lines import key_lines, line_of
 from perjoule.campaign.passed import check_passwords
-from perjoule.campaign.plan import speed_bytes_per_s
+from perjoule.campaign.plan import besides_s, speed_bytes_per_s
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import fields_of, takes_list
 from perjoule.cli.tune import go_on
-from perjoule.model import Campaign
+from perjoule.model import Campaign, Spec
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import MIB
 from perjoule.tuning import folder as folders
 from perjoule.tuning.request import Request
 from places import BROKEN_CAMPAIGNS, EXAMPLES
@@ -344,6 +345,27 @@ def test_the_plan_writes_beforehand_only_what_a_load_reads_and_does_not_write_it
         for operation in ("procedure", "write")
     )
     assert procedure > put  # which makes no pools
+
+
+def test_the_plan_lays_out_all_that_files_hold_and_no_more() -> None:
+    def before_s(workload: str) -> float:
+        """How long a trial takes besides its load, with nothing that is computed for it."""
+        text = (
+            'clients = 2\nrepetitions = 1\nsettle = "1 s"\n[testbed]\nkind = "virtual"\n[[filesystem]]\n'
+            f'kind = "moosefs"\n[[workload]]\n{workload}\n'
+        )
+        (step,) = campaign.plan(campaign.parse(text)).steps
+        return step.duration_s - step.loading_s - besides_s(step.trial)
+
+    speed = speed_bytes_per_s(Spec("virtual", {}), 2)
+    training = 'kind = "training"\nfiles = 100\nsamples_per_file = 3\nsample = "1 MiB"\nepochs = {}'
+    for epochs in (1, 3):  # each reads the same files
+        assert before_s(training.format(epochs)) == pytest.approx(2 + 300 * MIB / speed)
+    # some columns of each file are read
+    assert before_s('kind = "hep"\nsize = "600 MiB"') == pytest.approx(2 + 600 * MIB / speed)
+    assert before_s('kind = "idle"\ndata = "60 MiB"') == pytest.approx(2 + 2 * 60 * MIB / speed)
+    idle = drivers.workload(Spec("idle", {"data": "60 MiB", "duration": "50 s", "rest": "5 s"}))
+    assert idle.loading_s(2, speed) == 50 + 5  # they are written before
 
 
 # Faults

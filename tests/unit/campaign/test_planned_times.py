@@ -56,6 +56,14 @@ def test_small_objects_take_their_time_in_gateways_and_again_when_they_are_remov
     assert small_s[1] - large_s[1] == pytest.approx(46.2 - 5.8, rel=0.2)  # the first ones went before
 
 
+def test_objects_of_a_training_job_are_put_once_however_many_epochs_read_them() -> None:
+    bed, filesystem = "cluster = 'odroid-hc4'\nscale = 0.2", "kind = 'rgw'\ngateways = 'storage'"
+    training = "kind = 'training'\naccess = 'buckets'\nfiles = 100\nsample = '64 KiB'\nepochs = {}"
+    once, often = (planned(bed, filesystem, training.format(epochs)).steps[0] for epochs in (1, 3))
+    assert often.loading_s == pytest.approx(3 * once.loading_s)
+    assert often.duration_s - often.loading_s == pytest.approx(once.duration_s - once.loading_s)
+
+
 def test_hosts_that_work_where_the_data_lie_have_no_network_of_clients_between() -> None:
     bed = "cluster = 'odroid-hc4'\nscale = 0.2"
     storage, client = (

@@ -176,7 +176,7 @@ class ComputesInHosts(Ability):
 
 
 class LaysOut(Ability):
-    """A load that does not lay out all that it reads."""
+    """A load that does not lay out all that its files hold."""
 
     @abstractmethod
     def laid_out_bytes(self, clients_count: int) -> int:
@@ -184,10 +184,10 @@ class LaysOut(Ability):
 
 
 def laid_out_bytes(workload: Workload, clients_count: int) -> int:
-    """Return how many bytes a load writes before its window: those that it will read."""
+    """Return what a load writes before its window: all that its files hold, unless it only writes."""
     if isinstance(workload, LaysOut):
         return workload.laid_out_bytes(clients_count)
-    return 0 if workload.directions == ("write",) else workload.moved_bytes(clients_count)
+    return 0 if workload.directions == ("write",) else workload.stored_bytes(clients_count)
 
 
 def require_time(results: Sequence[ClientResult]) -> None:
