@@ -18,6 +18,7 @@ from perjoule.machine.scripts import WAY
 from perjoule.model.disk_words import MAKE, MOUNT
 from perjoule.model.permitted import Forms
 from perjoule.testbeds._device.view import BTRFS_COUNT
+from perjoule.testbeds.cluster.folders import FOLDERS
 from perjoule.testbeds.cluster.scripts import HELPER, IS_NUMBER, KEEPING, LAUNCHING
 from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS, SIGNAL
 
@@ -412,7 +413,8 @@ if [ "$verb" = report ]; then # before the host is kept
   permit bash --norc -c "${scripts[perjoule-report]}" perjoule-report "${words[@]}" || die "$why"
   exec "${argv[@]}"
 elif [ "$verb" = launch ]; then
-  cd -P -- "$1/cluster" 2> /dev/null && [ -O "$folder/programs" ] && [ ! -L "$folder" ] || die "there is no such run"
+  own=$folder/programs
+  ! lent "$own" && cd -P -- "$own" 2> /dev/null && [ -O . ] && guarded "$own" || die "there is no such run"
   cd /
   is_number "${words[0]}" || die "that is not the number of a program"
   export PERJOULE_HOST=$mark PERJOULE_PROGRAM=$mark/${words[0]}
@@ -435,9 +437,7 @@ def _body() -> str:
     }
     declared = "".join(f"{name}={shlex.quote(text)}\n" for name, text in constants.items())
     entries = "".join(f"  [{name}]={shlex.quote(text)}\n" for name, text in SCRIPTS.items())
-    begin = (
-        f"{_HEAD}{IS_NUMBER}shopt -s extglob\n{declared}declare -A scripts=(\n{entries})\n{_JUDGE}{_VERBS}"
-    )
+    begin = f"{_HEAD}{FOLDERS}{IS_NUMBER}shopt -s extglob\n{declared}declare -A scripts=(\n{entries})\n{_JUDGE}{_VERBS}"
     return f'{begin}{LAUNCHING}\nfi\nlogged "looks, or keeps the host"\necho "helper $version"\n{KEEPING}'
 
 

@@ -133,7 +133,6 @@ permit_tell() {{ :; }}
 KEEPING = (
     _SWEEP
     + STATES
-    + FOLDERS
     + LOCKS
     + LISTENERS
     + UNITS
@@ -413,5 +412,5 @@ rm -f "$own".*
 exit $code
 """
 )
-KEEP = UNJUDGED + KEEPING
+KEEP = UNJUDGED + FOLDERS + KEEPING
 LAUNCH = UNJUDGED + LAUNCHING

@@ -605,6 +605,37 @@ def test_a_long_program_is_judged_as_a_short_one_is(host: Installed) -> None:
         assert host.sudo(*launch, text=text[b"cat"]) == b"126 perjoule: cat may not use /etc/secret as root\n"
         assert host.sudo(*launch, text=text[b"rm"]) == b"126 perjoule: rm may not use /etc as root\n"
         assert host.sudo(*launch, text=text[b"true"]) == b"0 "
+def launched(*words: str) -> bytes:
+    """What the helper hears to launch a program."""
+    return b"".join(os.fsencode(word) + b"\0" for word in (RUN, str(1 + len(words)), "7", *words))
+
+
+@pytest.mark.parametrize("cluster", ["folder", "link"])
+def test_nothing_is_launched_in_a_folder_that_its_user_has_made(host: Installed, cluster: str) -> None:
+    """Before the first run, where all may make folders, as where the default one is."""
+    work = host.folder / "theirs/work"
+    place = work / "cluster" if cluster == "folder" else work / "elsewhere"
+    run = place / host.run.name
+    script = """
+    mkdir -p "$1" && ln -s /etc "$1/programs" && echo "touch /etc/made" > "$1/x.end" || exit
+    [ -d "$2/cluster" ] || ln -s elsewhere "$2/cluster"
+    """
+    work.parent.mkdir()
+    work.parent.chmod(0o1777)
+    host.permit(f"work {work}")
+    try:
+        assert host.root(*host.as_user(), "sh", "-c", script, "sh", run, work).returncode == 0
+        before = state(host)
+        end = verb("perjoule-end", str(work / "cluster" / run.name / "x.end"))
+        assert host.sudo(HELPER, "launch", work, NAME, text=launched(*end)) == (
+            b"4 perjoule-host: there is no such run\n"
+        )
+        assert state(host) == before
+    finally:
+        host.permit()
+        shutil.rmtree(work.parent)
+
+
 
 
 @contextlib.contextmanager
