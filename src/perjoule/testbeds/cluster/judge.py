@@ -183,7 +183,7 @@ judged() {
     test) fits "-d -e -f -S -w -x !" anywhere "$@" ;;
     stat) fits "-c -f -L -- --file-system --format=%* %*" anywhere "$@" ;;
     df) fits "--output=+([a-z,]) --block-size=1 -B1" anywhere "$@" ;;
-    findmnt) fits "--json --bytes --target --output --raw --noheadings --real --types +([A-Z,-]) +([a-z0-9,])" anywhere "$@" ;;
+    findmnt) fits "--@(json|bytes|target|output|raw|noheadings|real|types) [A-Z]*([A-Z,-]) +([a-z0-9,])" anywhere "$@" ;;
     mountpoint) fits "-q" anywhere "$@" ;;
     du) fits "--summarize --block-size=1" is_mine "$@" ;;
     tail) fits "--bytes=+([0-9]) --" in_run "$@" ;;
@@ -286,8 +286,8 @@ judged() {
       argv=(perl -e "$signal" "${1#-}" "$2" "PERJOULE_HOST=$mark") ;;
     env)
       while [[ $1 = +([A-Z_])=* ]]; do
-        why="${1%%=*} may not be set for a program of root's"
-        [[ ${1%%=*} = @(LC_ALL|PERJOULE_CLIENT) ]] || return 1
+        why="$1 may not be set for a program of root's"
+        [[ $1 = @(LC_ALL|PERJOULE_CLIENT)=+([A-Za-z0-9._-]) ]] || return 1 # no path: of a locale, programs load files from there
         shift
       done
       if [ "$1" = -C ]; then # only of what root has named: to a tool, a relative word would be something else there
@@ -376,6 +376,9 @@ _VERBS = r"""
 verb=$1 mark= folder=
 [ "$EUID" = 0 ] || { echo "perjoule-host: it is for root; sudoers names who may have it" >&2; exit 4; }
 type -P logger > /dev/null || { echo "perjoule-host: no logger to keep a log with (apt install bsdutils)" >&2; exit 4; }
+# Such a name stays in the environment, and of one that is a function's the shells below would have a command.
+grep -qzvE '^[A-Za-z_][A-Za-z0-9_]*=' "/proc/$$/environ"
+[ $? = 1 ] || die "its environment has names that no variable has; call it by sudo"
 [ "$(ulimit -f)" = unlimited ] && (($(ulimit -n) >= 256)) || die "limits of files do not let it work (ulimit -f, -n)"
 case "$verb" in
   drop-caches)

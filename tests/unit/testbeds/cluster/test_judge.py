@@ -107,6 +107,8 @@ def test_no_file_of_others_is_read(host: Installed) -> None:
         ["find", "etc", "-type", "f"],
         ["du", "--summarize", "/etc"],
         ["cat", "--", in_run(host, "programs/1.out")],
+        ["findmnt", "-F", "/etc/secret", "--output", "SOURCE,TARGET"],
+        ["findmnt", "--output", "SOURCE,TARGET", "-F", "/etc/secret"],
     )
 
 
@@ -277,9 +279,12 @@ def test_no_variable_reaches_a_program_but_plain_ones(host: Installed) -> None:
     refused(
         host,
         *(["env", f"{name}=/tmp/x", "true"] for name in names),
+        *(["env", f"LC_ALL={value}", "true"] for value in ("/tmp/x", "../x", "", "a b")),
+        ["env", "PERJOULE_CLIENT=/tmp/x", "true"],
         ["env", "BASH_FUNC_true%%=() { id; }", "true"],
     )
-    assert host.keep(["env", "LC_ALL=C", "true"]) == [b"0 "]
+    plain = (["env", "LC_ALL=C.UTF-8", "true"], ["env", "PERJOULE_CLIENT=client-1", "true"])
+    assert host.keep(*plain) == [b"0 ", b"0 "]
 
 
 def test_no_device_is_touched_that_root_has_not_named(host: Installed, victim: str) -> None:
@@ -532,12 +537,22 @@ def test_nothing_in_its_environment_is_heeded(host: Installed, *, by_sudo: bool)
         if by_sudo:
             said = host.sudo(HELPER, "keep", host.work, NAME, env=["env", *VARIABLES], text=asked)
         else:
-            variables = [f"{name}" for name in VARIABLES if not name.startswith("LD_")]
-            said = host.root("env", *variables, HELPER, "keep", host.work, NAME, text=asked).stdout
+            variables = [name for name in VARIABLES if not name.startswith(("LD_", "BASH_FUNC_"))]
+            said = host.root("env", "-i", *variables, HELPER, "keep", host.work, NAME, text=asked).stdout
         assert b"answer 1 126" in said
         assert state(host) == before
     finally:
         evil.unlink()
+
+
+def test_a_function_in_its_environment_ends_it(host: Installed) -> None:
+    """A shell that it starts would take it for a command; sudo drops each, whatever it is told to keep."""
+    before = state(host)
+    words = [word.encode() for word in verb("perjoule-put", in_run(host, "x"), "644", "", str(host.run))]
+    asked = b"keep 0a1b2c3d\nrun 1 %d 0\n" % len(words) + b"".join(word + b"\0" for word in words)
+    function = "BASH_FUNC_cat%%=() { touch /etc/made; }"
+    done = host.root("env", "-i", function, HELPER, "keep", host.work, NAME, text=asked)
+    assert (done.returncode, state(host)) == (4, before)
 
 
 @pytest.mark.parametrize(
@@ -590,21 +605,6 @@ def test_a_program_is_launched_only_in_a_run_that_there_is(host: Installed, text
     assert state(host) == before
 
 
-def test_a_long_program_is_judged_as_a_short_one_is(host: Installed) -> None:
-    launch = [HELPER, "launch", host.work, NAME]
-    words = {
-        b"cat": [b"cat", b"--", b"/etc/secret"],
-        b"rm": [b"rm", b"-rf", b"--", b"/etc"],
-        b"true": [b"true"],
-    }
-    text = {
-        name: RUN.encode() + b"\0%d\0007\0" % (len(argv) + 1) + b"\0".join(argv) + b"\0"
-        for name, argv in words.items()
-    }
-    with holding(host):
-        assert host.sudo(*launch, text=text[b"cat"]) == b"126 perjoule: cat may not use /etc/secret as root\n"
-        assert host.sudo(*launch, text=text[b"rm"]) == b"126 perjoule: rm may not use /etc as root\n"
-        assert host.sudo(*launch, text=text[b"true"]) == b"0 "
 def launched(*words: str) -> bytes:
     """What the helper hears to launch a program."""
     return b"".join(os.fsencode(word) + b"\0" for word in (RUN, str(1 + len(words)), "7", *words))
@@ -636,6 +636,21 @@ def test_nothing_is_launched_in_a_folder_that_its_user_has_made(host: Installed,
         shutil.rmtree(work.parent)
 
 
+def test_a_long_program_is_judged_as_a_short_one_is(host: Installed) -> None:
+    launch = [HELPER, "launch", host.work, NAME]
+    words = {
+        b"cat": [b"cat", b"--", b"/etc/secret"],
+        b"rm": [b"rm", b"-rf", b"--", b"/etc"],
+        b"true": [b"true"],
+    }
+    text = {
+        name: RUN.encode() + b"\0%d\0007\0" % (len(argv) + 1) + b"\0".join(argv) + b"\0"
+        for name, argv in words.items()
+    }
+    with holding(host):
+        assert host.sudo(*launch, text=text[b"cat"]) == b"126 perjoule: cat may not use /etc/secret as root\n"
+        assert host.sudo(*launch, text=text[b"rm"]) == b"126 perjoule: rm may not use /etc as root\n"
+        assert host.sudo(*launch, text=text[b"true"]) == b"0 "
 
 
 @contextlib.contextmanager
