@@ -25,7 +25,7 @@ lent() {
   for mount in "${mounts[@]}"; do
     [[ ,${mount##* }, =~ ,user_id=([0-9]+), ]] && [[ " 0 $EUID $lenders " != *" ${BASH_REMATCH[1]} "* ]] || continue
     read -r _ _ _ _ place _ <<< "$mount"
-    printf -v place %b "$place"
+    printf -v place %b "${place//\\/\\0}" # three digits are an escape, and a fourth one is none of it
     case "$1/" in "$place"/*) return 0 ;; esac
   done
   return 1

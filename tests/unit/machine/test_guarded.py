@@ -159,6 +159,15 @@ def test_what_another_user_has_mounted_is_not_taken_for_roots_whatever_it_says(
 
 @AS_ROOT
 @pytest.mark.timeout(30)
+def test_what_another_user_has_mounted_is_found_whatever_is_in_its_path(open_folder: Path) -> None:
+    """The kernel writes a blank as three digits, which others may follow."""
+    (theirs := open_folder / "disk 1 of \\7").mkdir()
+    with lent(theirs):
+        assert meddled(theirs / "below") == f"{theirs} is what another user has mounted"
+
+
+@AS_ROOT
+@pytest.mark.timeout(30)
 def test_results_are_not_written_where_another_user_has_mounted_something(open_folder: Path) -> None:
     (theirs := open_folder / "theirs").mkdir()
     with lent(theirs):

@@ -70,7 +70,7 @@ outermost() { # prints where something is mounted in the folder $1 itself, once 
   { while read -r key own && [ "$key" != mnt_id: ]; do :; done; } 5< "$1" < /proc/self/fdinfo/5
   for mount in "${mounts[@]}"; do
     read -r _ above _ _ place _ <<< "$mount"
-    printf -v place %b "$place"
+    printf -v place %b "${place//\\/\\0}"
     case "$above $place" in "$own $1"/*) ! (cd -P -- "${place%/*}" && guarded "${place%/*}") || outer[$place]=1 ;; esac
     [ -z "${outer[$place]}" ] || places=$place$'\n'$places
   done

@@ -92,9 +92,9 @@ file /proc/self/mountinfo
 {
   while read -r words; do
     read -r _ source _ <<< "${words##* - }"
-    printf '%b\n' "$source"
+    printf '%b\n' "${source//\\/\\0}"
   done < /proc/self/mountinfo
-  while read -r source _; do printf '%b\n' "$source"; done < /proc/swaps
+  while read -r source _; do printf '%b\n' "${source//\\/\\0}"; done < /proc/swaps
   for path in "${lent[@]}"; do cat -- "$path"; done
 } | sort -u | while IFS= read -r source; do
   case "$source" in /*) say real "$source" "$(readlink -m -- "$source")" ;; esac
