@@ -1,5 +1,6 @@
 """Judged rows as a JUnit report, which CI servers show: https://github.com/testmoapp/junitxml describes it."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from perjoule.model.units import counted
 from perjoule.results.comparison import ComparisonRow
 from perjoule.results.comparison.limits import Limit
 from perjoule.results.history import History, HistoryRow
+
+# What no document can have: https://www.w3.org/TR/xml/#charsets
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -71,4 +75,5 @@ def document(name: str, cases: Sequence[JunitCase]) -> str:
         if case.outcome:
             ElementTree.SubElement(element, case.outcome, {"message": case.sentence})
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    text = ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
