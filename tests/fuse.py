@@ -10,14 +10,14 @@ _NOSUID_NODEV, _DETACH = 6, 2
 
 
 @contextlib.contextmanager
-def lent(place: Path, uid: int = 65534) -> Generator[None]:
-    """Mount one during the block, as fusermount would for this user."""
+def lent(place: Path, uid: int = 65534, source: str | Path = "theirs") -> Generator[None]:
+    """Mount one during the block, as fusermount would for this user, who says what its source is."""
     kernel = ctypes.CDLL(None, use_errno=True)
     device = os.open("/dev/fuse", os.O_RDWR)
     try:
         options = f"fd={device},rootmode=40000,user_id={uid},group_id={uid},allow_other"
         flags = ctypes.c_ulong(_NOSUID_NODEV)
-        if kernel.mount(b"theirs", os.fsencode(place), b"fuse", flags, options.encode()):
+        if kernel.mount(os.fsencode(source), os.fsencode(place), b"fuse", flags, options.encode()):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(place))
         yield
     finally:

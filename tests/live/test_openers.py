@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, HERE
+from fuse import lent
+from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, HERE, look
 from perjoule.testbeds.cluster.verbs import verb
 
 pytestmark = pytest.mark.live
@@ -83,9 +84,41 @@ def test_no_file_system_of_a_users_holds_up_the_search_for_who_has_a_device_open
     assert openers == []  # /dev/null, which all have open, is no block device
 
 
-def test_no_file_system_of_a_users_holds_up_the_report_of_a_host(mute: int, tmp_path: Path) -> None:
-    nodes = (Path("/dev", path.name) for path in sorted(Path("/sys/class/block").iterdir()))
-    node = next(node for node in nodes if node.is_block_device())
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Path]:
+    """A block device."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(2**20)
+    find = ["losetup", "--find", "--show", image]
+    device = subprocess.run(find, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        yield Path(device)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@pytest.fixture
+def lost(tmp_path: Path) -> Iterator[None]:
+    """What a user has mounted, which never answers and says that it comes from a file within itself."""
+    (place := tmp_path / "lost").mkdir()
+    with lent(place, source=place / "itself"):
+        yield
+
+
+@pytest.mark.usefixtures("lost")
+def test_no_source_that_a_user_names_holds_up_a_look_at_a_device(node: Path) -> None:
+    mounts = list[str]()
+    search = threading.Thread(target=lambda: mounts.extend(look(HERE, node).mounts), daemon=True)
+    search.start()
+    search.join(LIMIT_S)
+    assert not search.is_alive()
+
+
+@pytest.mark.usefixtures("lost")
+def test_no_file_system_of_a_users_holds_up_the_report_of_a_host(
+    mute: int, tmp_path: Path, node: Path
+) -> None:
     link = tmp_path / "link"
     link.symlink_to(node)
     held = os.open(node, os.O_RDONLY)

@@ -327,7 +327,9 @@ def _mounts(view: MachineView, numbers: set[str], paths: set[str]) -> Iterator[s
     if not mounts:
         raise ValueError("/proc/self/mountinfo is empty")
     for mount in mounts:
-        if mount.number in numbers or view.real(mount.source) in paths:
+        # a user's may be a path in what they have mounted, which never answers
+        source = view.real(mount.source) if mount.uid == 0 else mount.source
+        if mount.number in numbers or source in paths:
             yield mount.place
 
 

@@ -91,6 +91,7 @@ file /proc/swaps
 file /proc/self/mountinfo
 {
   while read -r words; do
+    case ",${words##* }," in *,user_id=[1-9]*) continue ;; esac # a user's may be a path in what they have mounted
     read -r _ source _ <<< "${words##* - }"
     printf '%b\n' "${source//\\/\\0}"
   done < /proc/self/mountinfo
