@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from perjoule.machine import removal
 from perjoule.model import Record, Trial
+from perjoule.model.errors import UnexpectedOutput
 from perjoule.store.disk import spoken, sync
 from perjoule.store.journal import JournalEntry, append_entry, sha256
 from perjoule.store.place import OpenFolder
-from perjoule.store.records import record_text
+from perjoule.store.records import record_from, record_text
 
 if TYPE_CHECKING:
     from perjoule.store.samples import ParquetSink
@@ -58,6 +59,7 @@ class Attempt:
 
         Raises:
             MachineError: the disk is full or failed; the attempt is then not kept.
+            UnexpectedOutput: what hosts said is more than a record holds; nor is it then.
             ValueError: the record is of another attempt.
         """
         if (record.trial.id, record.attempt) != (self.trial.id, self.number):
@@ -65,10 +67,18 @@ class Attempt:
                 f"a record of {record.trial.id} #{record.attempt} is not one of {self.trial.id} "
                 f"#{self.number}"
             )
+        text = record_text(record)
+        try:
+            text.encode()
+            record_from(text)  # else nobody could read the folder any more
+        except ValueError as error:
+            raise UnexpectedOutput(
+                f"its record could not be read again ({error})", where=record.trial.text
+            ) from None
         top = self.inside.through
         with spoken(self.partial):
             self.sink.close()
-            self.inside.put("record.json", record_text(record), durably=False)
+            self.inside.put("record.json", text, durably=False)
             paths = sorted(p for p in top.rglob("*") if not p.is_symlink())
             files = [p for p in paths if p.is_file() and p != top / removal.MARK]
             measured = [p for p in files if not p.is_relative_to(self.logs)]

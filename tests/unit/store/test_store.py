@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from perjoule import store
 from perjoule.machine import removal
 from perjoule.model import Channel
-from perjoule.model.errors import DiskFull, FileDamaged, FolderInUse, FolderOfOthers, MachineError
+from perjoule.model.errors import (
+    DiskFull,
+    FileDamaged,
+    FolderInUse,
+    FolderOfOthers,
+    MachineError,
+    UnexpectedOutput,
+)
 from perjoule.store.samples import ParquetSink, read_series
 from typed import present
 
@@ -65,6 +72,18 @@ def test_an_attempt_that_is_not_kept_leaves_nothing(results, made):
             raise RuntimeError("boom")
     assert list((results.folder / "trials").iterdir()) == []
     assert results.records() == ()
+
+
+@pytest.mark.parametrize("said", [10**30, "x" * 2**26, json.loads("[" * 98 + "]" * 98), "\ud800"])
+def test_what_could_not_be_read_again_is_not_kept(results, made, said):
+    """Whatever a host says: else all results of the folder would be lost with that trial."""
+    with results.hold():
+        keep(results, made, made.trial())
+        asked = made.trial(repetition=2)
+        with pytest.raises(UnexpectedOutput), results.attempt(asked) as attempt:
+            attempt.keep(replace(made.record(asked), facts={"filesystem": {"said": said}}))
+        keep(results, made, made.trial(repetition=2), status="failed")
+    assert [record.status for record in store.open_results(results.folder).records()] == ["valid", "failed"]
 
 
 def test_attempts_are_numbered_and_the_last_one_counts(results, made):
