@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds import _disk
 from perjoule.testbeds._mirror import Mirror
+from perjoule.testbeds.local import guard
 from perjoule.testbeds.virtual import clean, runs
 from typed import table
 
@@ -457,6 +459,31 @@ def test_a_disk_of_this_machine_goes_with_its_hold_even_when_that_is_killed(tmp_
         while (left := [*traces(tmp_path), *tmp_path.glob("*/mine*")]) and time.monotonic() < deadline_s:
             time.sleep(0.02)
         assert left == []
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o4755])
+def test_no_process_of_another_user_keeps_the_disk_of_a_killed_run(tmp_path: Path, mode: int) -> None:
+    """Anybody may give a process a guard's words, also one that is root whoever calls it."""
+    place = tmp_path / "perjoule-local-0123abcd/disk"
+    place.mkdir(parents=True)
+    image = place.with_name("disk.img")
+    with image.open("wb") as file:
+        file.truncate(16 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, place], check=True)
+    with tempfile.TemporaryDirectory(prefix="guard-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        program = Path(shutil.copy("/bin/cat", name))
+        program.chmod(mode)
+        words = ["sh", "-", "perjoule-guard", f"/{place.parent.name}/"]  # "-" is its input
+        nobody: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
+        with subprocess.Popen(words, executable=program, stdin=subprocess.PIPE, **nobody) as child:
+            try:
+                guard.free(place.parent)
+                assert not place.is_mount()
+            finally:
+                child.kill()
+                subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
 
 
 def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterwards(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -76,6 +77,18 @@ def _has(pid: int, entry: str) -> bool:
         if _is_daemons(uid := process.stat().st_uid) or uid == os.geteuid():
             return os.fsencode(entry) in (process / "environ").read_bytes().split(b"\0")
     return False
+
+
+def started_by(uid: int, process: Path) -> bool:
+    """Return whether a user has started a process, by its folder in /proc: one with the setuid bit bears the words
+    of whoever calls it, and of others' words there may be no end, or they may never come. Raises OSError: it has ended.
+    """
+    if process.stat().st_uid != uid:
+        return False
+    try:
+        return not (process / "exe").stat().st_mode & stat.S_ISUID
+    except PermissionError:  # only root may look at root's, and only root ends anything
+        return True
 
 
 def _is_daemons(uid: int) -> bool:

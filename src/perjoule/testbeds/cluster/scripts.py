@@ -260,7 +260,9 @@ until claimed "$host" "$run"; do
   [[ " $dead ending " = *" $holder "* ]] || refuse "another perjoule uses this host; set work, or wait for the other run"
   asked=1 tries_count=200
   [ "$kernel" = "$machine" ] || continue
-  for pid in $holders; do grep -qzxF -e perjoule-keeper -e "$helper" "/proc/$pid/cmdline" && kill -TERM "$pid"; done
+  for pid in $holders; do # its number may be another user's by now, whose words may never come
+    [ -O "/proc/$pid" ] && grep -qzxF -e perjoule-keeper -e "$helper" "/proc/$pid/cmdline" && kill -TERM "$pid"
+  done
 done
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue

@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from perjoule.machine.guarded import mountinfo
+from perjoule.machine.processes import started_by
 from perjoule.model import Disk, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, _process
@@ -119,9 +120,11 @@ def free(folder: Path) -> None:
 
 def _has_guard(folder: Path) -> bool:
     name = os.fsencode(f"/{folder.name}/")  # the path before it may be another, by a link
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended by now
-            arguments = process.read_bytes()
+            if not started_by(os.geteuid(), process):
+                continue
+            arguments = (process / "cmdline").read_bytes()
             if _NAME.encode() in arguments.split(b"\0") and name in arguments:
                 return True
     return False

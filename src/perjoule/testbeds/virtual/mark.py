@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from perjoule.machine import guarded, locks
+from perjoule.machine.processes import started_by
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup
 
@@ -191,19 +192,7 @@ def marked() -> tuple[Marked, ...]:
     marked_processes: list[Marked] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            # anybody may write our mark, or words without end
-            if _is_roots(folder) and (parsed := parse((folder / "cmdline").read_bytes())):
+            # anybody may write our mark
+            if started_by(0, folder) and (parsed := parse((folder / "cmdline").read_bytes())):
                 marked_processes.append(Marked(int(folder.name), *parsed))
     return tuple(marked_processes)
-
-
-def _is_roots(process: Path) -> bool:
-    """Return whether root has started a process, by its folder in /proc: one with the setuid bit bears the words
-    of whoever calls it. Raises OSError: it has ended.
-    """
-    if process.stat().st_uid != 0:
-        return False
-    try:
-        return not (process / "exe").stat().st_mode & stat.S_ISUID
-    except PermissionError:  # only root may look, and only root ends anything
-        return True
