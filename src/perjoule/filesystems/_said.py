@@ -7,13 +7,15 @@ import re
 
 from perjoule.model.errors import UnexpectedOutput, WorkloadError
 
+MOST_CHARACTERS = 4096  # of what is found: a path has no more, and of numbers Python reads 4300 digits
+
 
 def found(pattern: str, output: str, program: str) -> str:
     """Return the first group of a pattern (^ and $ match at lines) in a program's output.
 
     Raises WorkloadError.
     """
-    if (match := re.search(pattern, output, re.MULTILINE)) is None:
+    if (match := re.search(pattern, output, re.MULTILINE)) is None or len(match[1]) > MOST_CHARACTERS:
         raise unexpected(output, program)
     return match[1]
 

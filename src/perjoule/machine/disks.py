@@ -15,6 +15,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine.mounts import SHORT_S, findmnt, kernel_check
 from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import Json
 from perjoule.model.units import MIB
 
@@ -33,11 +34,11 @@ def space_bytes(host: Host, folder: Path) -> tuple[int, int]:
 
     Raises WorkloadError.
     """
-    columns = host.run(
-        ["df", "--block-size=1", "--output=avail,size", folder], timeout_s=SHORT_S
-    ).stdout.split()
-    free_bytes, total_bytes = (int(column) for column in columns[-2:])
-    return free_bytes, total_bytes
+    argv = ["df", "--block-size=1", "--output=avail,size", folder]
+    columns = host.run(argv, timeout_s=SHORT_S).stdout.split()
+    with understood(f"df on {host.name}"):
+        free_bytes, total_bytes = (int(column) for column in columns[-2:])
+        return free_bytes, total_bytes
 
 
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:

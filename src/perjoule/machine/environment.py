@@ -5,7 +5,9 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 
 from perjoule.model import Json
@@ -79,13 +81,11 @@ def clock(tracking: str, timedatectl: str) -> Json:
     """
     columns = tracking.strip().split(",")
     if len(columns) == 14 and columns[-1] != "Not synchronised":
-        offset_s, delay_s, dispersion_s = (float(columns[n]) for n in (4, 10, 11))
-        return {
-            "kept_by": "chrony",
-            "source": columns[1],
-            "offset_s": offset_s,
-            "most_s": abs(offset_s) + delay_s / 2 + dispersion_s,
-        }
+        with suppress(ValueError):  # hosts may say anything
+            offset_s, delay_s, dispersion_s = (float(columns[n]) for n in (4, 10, 11))
+            most_s = abs(offset_s) + delay_s / 2 + dispersion_s
+            if isfinite(most_s):
+                return {"kept_by": "chrony", "source": columns[1], "offset_s": offset_s, "most_s": most_s}
     synchronized = timedatectl.strip().partition("=")[2]
     return (
         {"kept_by": "NTP"} if synchronized == "yes" else {"kept_by": None} if synchronized == "no" else None

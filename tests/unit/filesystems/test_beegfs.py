@@ -330,6 +330,15 @@ def test_without_a_tool_of_either_series_nothing_is_started(tmp_path: Path) -> N
         pass
 
 
+def test_what_is_no_path_of_a_tool_names_no_series() -> None:
+    hosts = Hosts(tuple(Machine(f"{role}-1", role, tool="motd") for role in ("storage", "metadata")))
+    with (
+        pytest.raises(MachineError, match="neither beegfs-ctl nor beegfs is installed"),
+        beegfs().mount(hosts),
+    ):
+        pass
+
+
 def test_mirrors_double_what_servers_receive_and_write() -> None:
     assert BeeGFS().amplification(machines(2)).write.disk_written_ratio == 1
     mirrored = beegfs(mirror=True).amplification(machines(2)).write

@@ -15,7 +15,14 @@ from perjoule.drivers.protocols import Hosts, Process, WorksInBackground, able
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.model import Flow
-from perjoule.model.errors import CampaignError, NoAnswer, RedundancyLost, TransientError, UnexpectedOutput
+from perjoule.model.errors import (
+    CampaignError,
+    MachineError,
+    NoAnswer,
+    RedundancyLost,
+    TransientError,
+    UnexpectedOutput,
+)
 from places import transcript
 from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
@@ -43,6 +50,7 @@ class Cluster:
     mute: str = ""  # what mfscli says in the place of an answer
     files: dict[str, str] = field(default_factory=dict[str, str])
     told: list[str] = field(default_factory=list[str])
+    owner: str = "mfs"  # of the master's data folder
 
     @property
     def hosts(self) -> Hosts:
@@ -71,7 +79,7 @@ class Machine(ScriptedHost):
         release = self.cluster.release
         match words[0]:
             case "stat":
-                return 0, "mfs"
+                return 0, self.cluster.owner
             case "mfsmaster":
                 return 0, said("version.txt", release)
             case "mfscli":
@@ -250,6 +258,26 @@ def test_a_master_that_does_not_answer_has_lost_nothing(release: int) -> None:
                 mounted.alive()
             with pytest.raises(NoAnswer, match="client-1"):
                 able(mounted, WorksInBackground).busy()
+
+
+def test_a_number_without_end_is_refused() -> None:
+    with pytest.raises(UnexpectedOutput, match="mfsmaster -v: unexpected output: version: 999"):
+        words.release(f"version: {'9' * 5000}.0")
+
+
+@pytest.mark.parametrize(
+    "owner", ["root", "UNKNOWN", "", "0", "mfs\nWORKING_USER = root", "mfs WORKING_GROUP", "-x"]
+)
+def test_what_the_master_calls_its_user_goes_into_no_other_hosts_configuration_unless_it_is_a_name(
+    owner: str,
+) -> None:
+    cluster = Cluster(owner=owner)
+    with (
+        pytest.raises(MachineError, match="metadata-1: no unprivileged user for MooseFS"),
+        MooseFS().mount(cluster.hosts),
+    ):
+        pass
+    assert cluster.files == {}
 
 
 def test_a_chunk_server_that_the_master_does_not_name_is_lost() -> None:

@@ -155,3 +155,5 @@ def test_the_clock_is_described_as_chrony_knows_it_or_as_systemd_does():
     assert clock(f"new,{far}", "") is None  # a column more: nothing is guessed
     assert clock("506 Cannot talk to daemon", "NTPSynchronized=yes\n") == {"kept_by": "NTP"}
     assert clock("", "") is None
+    for offset in ("x", "", "nan", "inf", "1e999"):  # as a host may answer that is broken or hostile
+        assert clock(far.replace("-0.000120000", offset), "NTPSynchronized=yes\n") == {"kept_by": "NTP"}

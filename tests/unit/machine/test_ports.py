@@ -43,7 +43,8 @@ class Taken(ScriptedHost):
     def run(self, argv: Sequence[str | Path], **_: object) -> Completed:
         words = [str(word) for word in argv]
         self.ran.append(words)
-        return Completed(tuple(words), 0, self.said if "perjoule-ports" in words else "", "")
+        said = self.said if "perjoule-ports" in words else "mfs" if words[0] == "stat" else ""
+        return Completed(tuple(words), 0, said, "")
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,21 @@
 back.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from perjoule.drivers.protocols import Offered
-from perjoule.model.errors import MachineError, WorkloadError
+from perjoule.drivers.protocols import Completed, Offered
+from perjoule.model.errors import MachineError, UnexpectedOutput, WorkloadError
 from perjoule.testbeds import _power
-from perjoule.testbeds._power import Power, setting
+from perjoule.testbeds._power import Power, setting, states
+from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.scripts import record
 from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import Local, LocalHost
@@ -22,6 +25,7 @@ from typed import as_written
 
 IDLE = Path("/sys/devices/system/cpu/cpu0/cpuidle")
 DISK = "devices/pci0/ata4/host3/target3:0:0/3:0:0:0"
+TOLERANCE = "devices/x/power/pm_qos_latency_tolerance_us"
 
 
 @pytest.fixture
@@ -232,6 +236,45 @@ def test_a_state_that_something_else_changes_fails_the_trial_and_stays_as_it_was
     (fake.root / "module/pcie_aspm/parameters/policy").write_text(
         "[default] performance powersave powersupersave\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ("npss\t{}\tx", True),
+        ("npss\t{}\t\N{SUPERSCRIPT TWO}", True),
+        ("npss\t{}\t" + "9" * 5000, True),
+        ("nvme\t{}\t" + "f" * 5000, True),
+        (f"{TOLERANCE}\t{{}}\t" + "9" * 400, False),
+    ],
+)
+def test_what_no_drive_says_of_its_states_is_a_sentence_or_kept_as_a_text(said: str, refused: bool) -> None:
+    answer = f"boot\tx\ndrive\t{{}}\tdevices/x\nnvme\t{{}}\t0\nnpss\t{{}}\t4\n{TOLERANCE}\t{{}}\t0\n{said}"
+    found = states.states(answer.replace("{}", DRIVE))
+    wanted = as_written(Power, devices=[DRIVE], nvme_state=3, nvme_tolerance="0 s")
+    with pytest.raises(MachineError) if refused else nullcontext():
+        states.settings(wanted, found, "h1")
+    json.dumps(states.facts(found))
+
+
+def test_a_clock_that_no_processor_has_lists_no_steps_up_to_it() -> None:
+    policy = "devices/system/cpu/cpufreq/policy0/"
+    lines = {"cpuinfo_min_freq": "800000", "cpuinfo_max_freq": "9" * 12, "scaling_max_freq": "900000"}
+    found = states.states("".join(f"{policy}{name}\t{value}\n" for name, value in lines.items()))
+    assert "power.cpu_max" not in offers([found], Power(cpu_governor="powersave"))
+
+
+def test_an_answer_about_other_states_than_were_set_is_an_error_about_the_host(
+    fake: Sysfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_written(Local, power=fake.options(cpu_governor="powersave")).hold(1) as hosts:
+        check = hosts.all[0].check_power
+        assert check is not None
+        for answer in ("", "powersave\n", "powersave\n" * 3):
+            with monkeypatch.context() as patch:
+                patch.setattr(LocalHost, "run", lambda *_, answer=answer, **__: Completed((), 0, answer, ""))
+                with pytest.raises(UnexpectedOutput, match=r"power states of .*: unexpected output: "):
+                    check()
 
 
 def test_a_record_of_another_boot_changes_no_attribute(fake: Sysfs, tmp_path: Path) -> None:

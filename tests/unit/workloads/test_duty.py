@@ -14,6 +14,7 @@ from perjoule.model.errors import UnexpectedOutput, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.duty import Duty, Paced
 from perjoule.workloads.duty.profile import LoadStep, profile_steps
+from perjoule.workloads.duty.room import found_room_bytes
 from scripted import ScriptedHost, ScriptedMount
 
 DAY = """hour,load
@@ -81,6 +82,20 @@ def test_bursts_are_as_fast_as_can_be_and_pauses_give_the_share() -> None:
     assert found["rate_bytes_per_s"] is None
     assert found["burst_bytes"] == 20 * MIB  # of half a second at 40 MiB/s
     assert found["pause_s"] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("df", "du"),
+    [("", "1"), ("Avail Size", "1"), ("7\n", "1"), ("7 8", ""), ("7 8", "much"), ("7 8", "9" * 5000)],
+)
+def test_what_a_client_says_of_its_room_is_a_number_or_an_error_about_it(df: str, du: str) -> None:
+    class Filled(ScriptedHost):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            return 0, {"df": df, "du": du}[words[0]]
+
+    client = Filled()
+    with pytest.raises(UnexpectedOutput, match=r"d[fu] on client-1: unexpected output: "):
+        found_room_bytes(client, ScriptedMount(client))
 
 
 def test_no_load_is_idle() -> None:

@@ -331,6 +331,9 @@ def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path
         match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; set',
     ):
         ior().run([first, second], ScriptedMount(first, second), tmp_path)
+    second.address, names["host"] = "host", "--hostfile"
+    with pytest.raises(WorkloadError, match='client-1 finds --hostfile for "host"; set'):
+        ior().run([first, second], ScriptedMount(first, second), tmp_path)
 
 
 @pytest.mark.parametrize(

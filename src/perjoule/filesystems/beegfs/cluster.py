@@ -70,7 +70,8 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         host, tools = self.hosts.management, {series.tool: series for series in ALL}
         argv = ["bash", "-c", 'PATH=$1; shift; type -P -- "$@"', "perjoule-tools", self.options.path, *tools]
         stdout = host.run(argv, timeout_s=SHORT_S, check=False).stdout
-        if not (series_names := [tools[Path(line).name] for line in stdout.splitlines()]):
+        names = [Path(line).name for line in stdout.splitlines()]
+        if not (series_names := [tools[name] for name in names if name in tools]):
             problem = f"neither {' nor '.join(tools)} is installed"
             raise MachineError(problem, where=host.name, next=f"install {self.options.installation}")
         self.series = series_names[0]

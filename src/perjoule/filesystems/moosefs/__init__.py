@@ -11,6 +11,7 @@ with a code and clients with a password, both new for each deployment. Caches:
 So there is no user-space cache to drop: dropping the hosts' page caches is enough.
 """
 
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,6 +46,7 @@ CLIENTS_PORT = 9421  # of its master
 # of a disk: its master wants more than a chunk, 64 MiB, and disks fill unevenly
 LEAST_FREE_BYTES = 80 * 1024**2
 PAGES = "chunks in the page caches of servers that lose power"
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # useradd(8)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -176,7 +178,8 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         master = self.hosts.metadata
         stat = master.run(["stat", "-c", "%U", "/var/lib/mfs"], timeout_s=SHORT_S, check=False)
         self.user = self.group = stat.stdout.strip()
-        if stat.returncode != 0 or self.user in ("root", "UNKNOWN"):
+        # it goes into configurations of other hosts, which would run daemons as whom they name
+        if stat.returncode != 0 or self.user in ("root", "UNKNOWN") or not _USER.fullmatch(self.user):
             problem = "no unprivileged user for MooseFS (the owner of /var/lib/mfs)"
             raise MachineError(problem, where=master.name, next="apt install moosefs-master")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Host, Offered
 from perjoule.machine import removal
 from perjoule.machine.scripts import BASH
+from perjoule.machine.untrusted import understood
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, PowerStateChanged, TransientError, WorkloadError
 from perjoule.testbeds._power import states
@@ -143,7 +144,9 @@ class _Held:
         completed = self.host.run(
             [*BASH, LOOK, "perjoule-power", *self.prefix, *arguments], timeout_s=_TIMEOUT_S
         )
-        for setting, value in zip(ours, completed.stdout.splitlines(), strict=True):
+        with understood(f"power states of {self.host.name}"):
+            values = dict(zip(ours, completed.stdout.splitlines(), strict=True))
+        for setting, value in values.items():
             if value != setting.wanted:
                 problem = (
                     f"{setting.option} was set to {setting.wanted}, but {setting.place} is "

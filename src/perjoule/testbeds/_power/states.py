@@ -136,7 +136,7 @@ def facts(host_states: States) -> dict[str, Json]:
 
 def khz(text: str) -> int:
     """Return a frequency; 0 where a driver reports none ("<unsupported>")."""
-    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else 0
+    return int(text) if re.fullmatch(r"[0-9]{1,8}", text) else 0
 
 
 def _of_drive(drive: DriveStates) -> dict[str, Json]:
@@ -149,7 +149,9 @@ def _of_drive(drive: DriveStates) -> dict[str, Json]:
         if control == "auto" and re.fullmatch(r"-?[0-9]{1,12}", delay_ms)
         else None,
         "nvme_state": _state(drive),
-        "nvme_tolerance_s": int(tolerance) / 1e6 if tolerance.isdigit() else tolerance or None,
+        "nvme_tolerance_s": int(tolerance) / 1e6
+        if re.fullmatch(r"[0-9]{1,12}", tolerance)
+        else tolerance or None,
     }
 
 
@@ -158,7 +160,7 @@ def _state(drive: DriveStates) -> int | None:
     Management).
     """
     answer = drive.tools.get("nvme", "")
-    return int(answer, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", answer) else None
+    return int(answer, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]{1,8}", answer) else None
 
 
 def settings(power: Power, host_states: States, place: str) -> tuple[PowerSetting, ...]:
@@ -269,8 +271,9 @@ def _of_drives(power: Power, host_states: States, place: str) -> Iterator[PowerS
             )
         if power.nvme_state is not None:
             state, most = _state(drive), drive.tools.get("npss", "")
-            if state is None or not most.isdigit() or power.nvme_state > int(most):
-                powers = [] if state is None else [str(number) for number in range(int(most or 0) + 1)]
+            count = 0 if state is None or not re.fullmatch(r"[0-9]{1,2}", most) else 1 + int(most)
+            if power.nvme_state >= count:
+                powers = [str(number) for number in range(count)]
                 raise _refusal(name, "nvme_state", power.nvme_state, powers)
             yield PowerSetting(
                 "nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state)

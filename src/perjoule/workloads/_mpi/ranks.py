@@ -71,14 +71,17 @@ def ipv4(client: Host, clients: Sequence[Host]) -> str:
     except ValueError:
         resolver = next((candidate for candidate in clients if candidate is not client), client)
     answer = resolver.run(["getent", "ahostsv4", client.address], timeout_s=SHORT_S, check=False)
-    addresses = answer.stdout.split()[:1] if answer.returncode == 0 else []
-    if not addresses or (ipaddress.IPv4Address(addresses[0]).is_loopback and len(clients) > 1):
+    looked_up = next(iter(answer.stdout.split()), "none") if answer.returncode == 0 else "none"
+    try:
+        address = ipaddress.IPv4Address(looked_up)
+    except ValueError:
+        address = None
+    if address is None or (address.is_loopback and len(clients) > 1):
         problem = (
-            f"MPI needs an IPv4 address, and {resolver.name} finds {addresses[0] if addresses else 'none'} "
-            f'for "{client.address}"'
+            f'MPI needs an IPv4 address, and {resolver.name} finds {looked_up[:60]} for "{client.address}"'
         )
         raise WorkloadError(problem, where=client.name, next="set its IPv4 address in the testbed's table")
-    return addresses[0]
+    return str(address)
 
 
 def network(addresses: Iterable[str]) -> str:

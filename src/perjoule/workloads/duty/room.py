@@ -2,6 +2,7 @@
 
 from perjoule.drivers.protocols import Host, Mounted
 from perjoule.machine.disks import RESERVE_RATIO, space_bytes
+from perjoule.machine.untrusted import understood
 
 _LOOK_S = 60.0
 
@@ -15,4 +16,5 @@ def found_room_bytes(client: Host, mounted: Mounted) -> int:
     place = mounted.directories[client.name]
     free_bytes, total_bytes = space_bytes(client, place)
     usage = client.run(["du", "--summarize", "--block-size=1", place], timeout_s=_LOOK_S).stdout
-    return max(0, free_bytes - round(RESERVE_RATIO * total_bytes) + int(usage.split()[0]))
+    with understood(f"du on {client.name}"):
+        return max(0, free_bytes - round(RESERVE_RATIO * total_bytes) + int(usage.split()[0]))
