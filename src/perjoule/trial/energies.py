@@ -10,7 +10,7 @@ from perjoule.energy.budget import Budget
 from perjoule.energy.choosing import REAL
 from perjoule.energy.contradictions import margin_j
 from perjoule.energy.power import Boundaries
-from perjoule.model.doubts import METERS, Doubt
+from perjoule.model.doubts import METERS, SHARED, Doubt
 from perjoule.model.metrics import NET
 from perjoule.trial.reading import Reading
 from perjoule.trial.same_devices import disagreements
@@ -67,6 +67,9 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
             )
             doubts.append(above)
         doubts.append(METERS.processors_alone())
+    # a cluster of others, with watts of its servers
+    if reading.record.states and (NET in budgets or "gross" in budgets):
+        doubts.append(SHARED.idle_watts())
     return Energies(
         budgets,
         servers.grade,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from perjoule.energy.baseline import OMITTED, UNSETTLED
-from perjoule.model import Specification
-from perjoule.model.doubts import METERS
+from perjoule.model import ClusterState, Specification
+from perjoule.model.doubts import METERS, SHARED
 from perjoule.trial.energies import energies
 from readings import over
 
@@ -107,3 +107,19 @@ def test_processors_alone_are_a_doubt_beside_their_joules(made):
     assert METERS.processors_above_servers.id not in [
         doubt.id for doubt in of_load(made, [*nameplate, *packages(made)]).doubts
     ]
+
+
+@pytest.mark.parametrize("of_others", [True, False])
+def test_idle_watts_of_a_cluster_that_others_run_are_a_doubt_where_its_servers_are_metered(made, of_others):
+    state = ClusterState(asked_s=9.0, version="16.2.15", redundancy=None, health="HEALTH_OK", lacks="")
+    quiet = replace(made.record(tail_s=4.0), states=(state, state) if of_others else ())
+
+    def doubted(*series):
+        found = energies(over(quiet, series), 10.0, 20.0)
+        return SHARED.idle_watts.id in [doubt.id for doubt in found.doubts]
+
+    switch = made.steady("", 5.0, component="switch", grade="wall")
+    assert doubted(*loaded(made, SERVERS)) is of_others
+    assert doubted(*loaded(made, SERVERS), *loaded(made, CLIENTS), switch) is of_others
+    assert not doubted(*loaded(made, CLIENTS))
+    assert not doubted()

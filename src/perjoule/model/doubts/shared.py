@@ -44,6 +44,15 @@ class SharedDoubts(Kind):
         )
 
     @doubt
+    def idle_watts(self) -> str:
+        """All that the cluster draws idle is in the joules, although it also serves others. Compare dynamic
+        ones.
+        """
+        return (
+            "the joules have all idle watts of a cluster that serves others, too; dynamic ones leave them out"
+        )
+
+    @doubt
     def others_unknown(self) -> str:
         """The cluster counts no bytes of clients. Ask its administrator who used it."""
         return "what other clients of the cluster moved meanwhile is unknown: the joules may be theirs, too"
@@ -64,5 +73,5 @@ SHARED = SharedDoubts(
     "A cluster that others run",
     "it may be degraded, at work for itself or for others: the numbers may not be this load's",
     disqualifies=True,
-    spared=("others_unknown", "unwatched"),
+    spared=("idle_watts", "others_unknown", "unwatched"),
 )
