@@ -64,6 +64,22 @@ def test_an_osd_that_is_down_is_lacking_by_name_and_has_changed() -> None:
     assert "osd.0: storage-1, up since map 12, in; later: storage-1, down, in" in changes(before, after)
 
 
+def test_what_came_and_went_in_between_is_told_by_the_maps_epoch() -> None:
+    """The balancer moved placement groups, or somebody set a flag, and all of it is as before."""
+    before = state_of(answers("healthy"))
+    after = changed(lambda status, dump: dump.update(epoch=dump["epoch"] + 2))
+    assert changes(before, after) == ["osd map: epoch 21; later: epoch 23"]
+
+
+def test_an_osd_that_went_and_came_back_in_between_is_told_by_name() -> None:
+    def bounced(_: Any, dump: Any) -> None:
+        dump["osds"][0].update(up_from=24, down_at=22)
+        dump.update(epoch=24)
+
+    first, *_ = changes(state_of(answers("healthy")), changed(bounced))
+    assert first == "osd.0: storage-1, up since map 12, in; later: storage-1, up since map 24, in"
+
+
 def warns(code: str, severity: str = "HEALTH_WARN") -> Callable[[Any, Any], object]:
     def change(status: Any, _: Any) -> None:
         status["health"]["status"] = severity
@@ -122,6 +138,7 @@ def test_an_erasure_coded_pool_has_its_profiles_parts() -> None:
     "change",
     [
         lambda status, dump: status["health"].update(status="HEALTH_FINE"),
+        lambda status, dump: dump.pop("epoch"),
         lambda status, dump: status.pop("health"),
         lambda status, dump: status.update(health=None),
         lambda status, dump: status.pop("pgmap"),

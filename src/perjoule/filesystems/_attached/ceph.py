@@ -228,7 +228,9 @@ def _parts(dump: Any, tree: Any, status: Any) -> dict[str, str]:
         for osd in dump["osds"]
     }
     ranks = {f"mds of rank {rank['rank']}": rank["name"] for rank in status["fsmap"].get("by_rank", [])}
-    return {**osds, **ranks, "monitors": ", ".join(status["quorum_names"]), "flags": dump["flags"]}
+    common = {"monitors": ", ".join(status["quorum_names"]), "flags": dump["flags"]}
+    # it grows by what came and went in between, too: an OSD, a rebalance, a flag; and by each snapshot
+    return {**osds, **ranks, **common, "osd map": f"epoch {dump['epoch']}"}
 
 
 def _redundancy(pool: Any, profiles: Any) -> Redundancy:
