@@ -119,6 +119,15 @@ class Daemons:
         """Repeat what raises a WorkloadError until it does not, as `wait` does."""
         self.wait(awaited, lambda: bool([work()]), every_s=every_s)
 
+    def wait_out(self, awaited: str, lack: Callable[[], str]) -> None:
+        """Wait as `wait` does until nothing is lacking: `lack` says what, and the error its last words."""
+
+        def work() -> None:
+            if lacking := lack():
+                raise WorkloadError(lacking)
+
+        self.retry(awaited, work)
+
     def drop(self, host: Host, name: str) -> None:
         """End one and forget it, so it can be started again."""
         for daemon in [d for d in self._started if d.host is host and d.name == name]:

@@ -123,7 +123,7 @@ class _Rgw(BehindGateways[ceph.Ceph], CephCluster):
         self._make_user(first)
         each(others, self._make_user)
         each(self.gates, self._serve_gateway)
-        self.daemons.wait("gateways that answer", lambda: not self.silent())
+        self.daemons.wait_out("gateways that answer", self.silent)
 
     def absent(self) -> str:
         return super().absent() or self.silent()

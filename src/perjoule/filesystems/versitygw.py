@@ -96,7 +96,7 @@ class _VersityGw(BehindGateways[VersityGw]):
         shell = [*self.as_user, "sh", "-c", WITH_VARIABLES, "sh", root_keys]
         self.start(host, "versitygw", [*shell, "versitygw", *options, "posix", data])
         self.wait_listening(host, GATEWAY)
-        self.daemons.wait("a gateway that answers", lambda: not self.silent())
+        self.daemons.wait_out("a gateway that answers", self.silent)
         for user in self.hosts.users:
             self.give_keys(user, *keys[user.name])
 

@@ -54,6 +54,15 @@ def test_waiting_in_vain_ends_with_the_words_of_the_last_try() -> None:
         Daemons(0.05).wait("a mount", refused)
 
 
+def test_waiting_in_vain_for_what_is_lacking_ends_with_its_last_words() -> None:
+    said = ["no gateway answers on storage-1, storage-2"]
+    with pytest.raises(NotReady, match=r"gateways .*0.05 s: no gateway answers on storage-2"):
+        Daemons(0.05).wait_out("gateways", lambda: said.pop() if said else "no gateway answers on storage-2")
+    asked: list[str] = []
+    Daemons(0.0).wait_out("gateways", lambda: asked.append("all there?") or "")
+    assert asked == ["all there?"]
+
+
 def test_waiting_ends_at_once_when_a_daemon_dies() -> None:
     daemons, host = Daemons(60.0), Pretender("out of memory")
     daemons.start(host, "master", ["master"], log=Path("/srv/log"))

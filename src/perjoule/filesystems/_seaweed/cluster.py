@@ -58,7 +58,7 @@ class SeaweedCluster(Deployment[S], TellsHealth):
         rooms = (f"-defaultStoreDir={self.folder(host) / 'filer'}",)
         self._serve(host, "filer", f"-port={FILER}", self._master, *rooms, self._socket(host, "filer"))
         self.daemons.wait("a filer that its master knows", lambda: self._filer in self._ask("cluster.ps"))
-        self.daemons.wait("all volume servers", lambda: not self.lost())
+        self.daemons.wait_out("all volume servers", self.lost)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
