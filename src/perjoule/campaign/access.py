@@ -4,16 +4,26 @@ compares folders with buckets.
 
 import itertools
 from collections.abc import Sequence
+from typing import get_args
 
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import TableRow
-from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
+from perjoule.drivers.protocols import (
+    Access,
+    FileSystem,
+    NamesCluster,
+    RemakesPools,
+    RunsUnmounted,
+    Workload,
+)
+
+MOUNTED: tuple[Access, ...] = ("folders", "devices")  # what clients mount or map
 
 
 def fits(filesystem: TableRow, workload: TableRow) -> bool:
     """Say whether a file system offers what a workload needs."""
     assert isinstance(filesystem.driver, FileSystem)
-    return _need(workload) in (filesystem.driver.offers, "nothing")
+    return filesystem.driver.offers in _accesses(workload)
 
 
 def check_access(
@@ -24,7 +34,7 @@ def check_access(
     """
     for workload in workloads:
         if not any(fits(filesystem, workload) for filesystem in filesystems):
-            need = _need(workload)
+            need = " or ".join(_accesses(workload))
             fault = f"workload {workload.kind} needs {need}, and no filesystem here offers them"
             raise place.error(workload.path, fault, f"add a file system that offers {need}, or remove it")
     for filesystem in filesystems:
@@ -43,8 +53,12 @@ def check_access(
             raise place.error((*workload.path, "operation"), fault, "choose another operation")
 
 
-def _need(workload: TableRow) -> Need:
-    """Return what a workload needs: data of its own lie in folders."""
-    assert isinstance(workload.driver, Workload)
-    needs = workload.driver.needs
-    return "folders" if needs == "nothing" and workload.driver.stored_bytes(1) else needs
+def _accesses(workload: TableRow) -> tuple[Access, ...]:
+    """Return what a workload can do with, any of them: data of its own lie in folders."""
+    driver = workload.driver
+    assert isinstance(driver, Workload)
+    if driver.needs != "nothing":
+        return (driver.needs,)
+    if driver.stored_bytes(1):
+        return ("folders",)
+    return MOUNTED if isinstance(driver, RunsUnmounted) and driver.runs_unmounted else get_args(Access)

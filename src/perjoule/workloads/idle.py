@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Need, Unmounts, Workload, able
+from perjoule.drivers.protocols import Check, Host, Mounted, Need, RunsUnmounted, Unmounts, Workload, able
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome
@@ -54,7 +54,7 @@ class IdleWindow:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Idle(Workload):
+class Idle(Workload, RunsUnmounted):
     """A file system without a load, with its clients mounted or not."""
 
     needs: ClassVar[Need] = "nothing"
@@ -97,6 +97,11 @@ class Idle(Workload):
     def stored_bytes(self, clients_count: int) -> int:
         """Return `data` of all clients."""
         return clients_count * (self.data_bytes or 0)
+
+    @property
+    def runs_unmounted(self) -> bool:
+        """Unless `mounted`."""
+        return not self.mounted
 
     @property
     def duration_limit_s(self) -> float:

@@ -44,6 +44,17 @@ def test_with_data_of_its_own_an_idle_store_needs_folders() -> None:
     assert measured(text) == {"moosefs": {"idle"}, "rgw": {"s3"}}
 
 
+def test_clients_can_be_without_what_they_mount_or_map() -> None:
+    every = tables("moosefs rbd rgw rados", "fio device s3 rados idle")
+    idle = {kind for kind, loads in measured(f"{every}mounted = false\n").items() if "idle" in loads}
+    assert idle == {"moosefs", "rbd"}
+    both = measured(f"{every}mounted = [true, false]\n")
+    assert all("idle" in loads for loads in both.values())
+    fault = "workload idle needs folders or devices, and no filesystem here offers them"
+    with pytest.raises(CampaignError, match=fault):
+        campaign.parse(tables("rgw", "s3 idle") + "mounted = false\n")
+
+
 @pytest.mark.parametrize(
     ("filesystems", "workloads", "fault"),
     [

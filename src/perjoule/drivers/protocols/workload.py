@@ -164,6 +164,15 @@ class RemakesPools(Ability):
         """The least time from one pool's creation to the next one's, and the same of deletions."""
 
 
+class RunsUnmounted(Ability):
+    """A load that may run while clients are without what they mount."""
+
+    @property
+    @abstractmethod
+    def runs_unmounted(self) -> bool:
+        """Whether it does with these options."""
+
+
 class ComputesInHosts(Ability):
     """A load whose hosts compute much besides it: seconds of a processor that 7-zip rates 1 MIPS, roughly."""
 
