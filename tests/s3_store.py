@@ -47,6 +47,10 @@ class S3Store:
         if method == "PUT":
             self.objects[name] = body
             return 200, b"", {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}
+        if method == "HEAD":
+            if name not in self.objects:
+                return 404, b"", {}
+            return 200, b"", {"Content-Length": str(len(self.objects[name]))}
         if method == "DELETE":
             self.objects.pop(name, None)
             return 204, b"", {}
@@ -114,10 +118,10 @@ def s3_store(address: str = "127.0.0.1", port: int = 0, idle_s: float | None = N
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
-            if "Content-Length" in headers:
+            if "Content-Length" in headers and self.command != "HEAD":
                 self.close_connection = True
 
-        do_GET = do_PUT = do_DELETE = handle_any
+        do_GET = do_HEAD = do_PUT = do_DELETE = handle_any
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True

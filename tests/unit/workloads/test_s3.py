@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Bucket, Host, OffersBuckets, Workload
+from perjoule.drivers.protocols import Bucket, Host, OffersBuckets, Workload, laid_out_bytes
 from perjoule.machine.buckets import engine
 from perjoule.model import Json, Outcome
 from perjoule.model.errors import MovedTooLittle, TimeLimit, WorkloadError
@@ -121,6 +121,48 @@ def test_a_get_lays_out_what_is_missing_and_a_put_begins_empty(lab: Lab) -> None
     assert sorted(map(len, lab.store.objects.values())) == [1024] * 4
 
 
+@pytest.mark.parametrize(("operation", "direction"), [("head", "read"), ("delete", "write")])
+def test_attributes_and_deletions_are_operations_that_move_no_bytes(
+    operation: str, direction: str, lab: Lab
+) -> None:
+    lab.store.objects["theirs"] = b"x"
+    workload = load(operation=operation)
+    for _ in range(2):  # a delete finds none of the objects of the one before
+        outcome = lab.trial(workload)
+        assert [(r.direction, r.operations_count, r.moved_bytes) for r in outcome.results] == [
+            (direction, 5, 0)
+        ] * 2
+        assert (outcome.series, outcome.measured.keys()) == ((), {"engine_cpu_s"})
+        assert {"mean", "p99", "max"} <= outcome.results[0].latency_s.keys()
+        asked = [target for method, target in lab.store.requests if method == operation.upper()]
+        assert len({*asked}) == 10
+        assert len(lab.store.objects) == (11 if operation == "head" else 1)
+        assert outcome.note == ("" if operation == "head" else "the store has no object that it deleted")
+        lab.store.requests.clear()
+    assert workload.moved_bytes(2) == 0
+    assert workload.stored_bytes(2) == laid_out_bytes(workload, 2) == 40960
+    assert (workload.loading_s(2, 1e9), workload.streaming_calls_count) == (60.0, None)
+
+
+def test_a_store_that_keeps_what_it_deleted_or_tells_another_size_fails_the_trial(lab: Lab) -> None:
+    kept = load(operation="delete")
+    kept.prepare(lab.clients, lab.mounted, lab.raw)
+    lab.store.answer = lambda method, target, _: (204, b"", {}) if target.endswith("0003") else None
+    kept.run(lab.clients, lab.mounted, lab.raw)
+    with pytest.raises(MovedTooLittle, match=r"client-1: the store has 1 objects with 4096 B, .* 0 with 0 B"):
+        kept.read_back(lab.clients, lab.mounted, lab.raw)
+    lab.store.answer = lambda *_: None
+    sizes = load(operation="head")
+    sizes.prepare(lab.clients, lab.mounted, lab.raw)
+    name = max(lab.store.objects)
+    lab.store.objects[name] = bytes(4095)
+    with pytest.raises(WorkloadError, match=r"client-2: S3: HEAD .*: it has 4095, not 4096 B"):
+        sizes.run(lab.clients, lab.mounted, lab.raw)
+    del lab.store.objects[name]
+    with pytest.raises(WorkloadError, match=r"client-2: S3: HEAD .*: 404 Not Found"):
+        sizes.run(lab.clients, lab.mounted, lab.raw)
+
+
 @pytest.mark.parametrize("lost", ["an object", "a byte"])
 def test_a_store_that_lacks_what_it_acknowledged_fails_the_trial(lost: str, lab: Lab) -> None:
     workload = load()
@@ -217,6 +259,7 @@ def test_impossible_options_say_what_would_do() -> None:
         ({"duration": "700 s"}, "raise time_limit"),
         ({"operation": "get", "verify": True}, "always compared"),
         ({"verify": True, "tolerate_errors": True}, "no telling what was put"),
+        ({"operation": "delete", "tolerate_errors": True}, "moves no bytes"),
     ):
         with pytest.raises(ValidationError, match=sentence):
             load(**options)

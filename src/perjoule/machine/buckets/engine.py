@@ -28,10 +28,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 UNSIGNED = "UNSIGNED-PAYLOAD"
-STEP, STEPS = (
-    4099,
-    65536,
-)  # bytes between the begins of objects in the client's stream; steps until it repeats
+STEP, STEPS = 4099, 65536  # bytes between begins of objects in the client's stream; steps until it repeats
 TIMEOUT_S = 60.0  # of one send or receive
 PAUSE_S = 0.05  # after an error that is tolerated
 LEAST_BYTES = 64 * 1024  # of a body that is received past Python's buffers
@@ -43,6 +40,7 @@ MOST_CHARACTERS = 300  # of an error
 MOST_KIND_CHARACTERS, MOST_KINDS = 80, 50  # of what errors are counted as, and how many such counts
 OTHERS = "others"  # the rest of them
 PERMILLES = (500, 950, 990, 999)
+MOVING = ("put", "get", "rand")  # operations of a load that move bytes
 
 
 class Refused(Exception):
@@ -206,6 +204,13 @@ class Store:
         finally:
             wake_at(1)
 
+    def head(self, name: str, size: int) -> None:
+        """Ask for the attributes of an object. Raises Refused, also if it has another size."""
+        answer = self.request("HEAD", name)
+        drain(answer)
+        if (length := answer.getheader("Content-Length")) != str(size):
+            raise Refused("wrong length", f"HEAD {name}: it has {length or 'no size'}, not {size} B")
+
     def delete(self, name: str) -> None:
         """Remove an object; a missing one is no error. Raises Refused."""
         drain(self.request("DELETE", name, ok=(200, 204, 404)))
@@ -243,8 +248,7 @@ def credentials(path: str) -> tuple[str, str]:
             raise Refused("", f"{path} can be read by others (mode {mode:o}): chmod 600")
         config = configparser.RawConfigParser()
         config.read(path, "utf-8")
-        section = config["default"]
-        return section["aws_access_key_id"], section["aws_secret_access_key"]
+        return config["default"]["aws_access_key_id"], config["default"]["aws_secret_access_key"]
     except OSError as error:
         raise Refused("", f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (KeyError, ValueError, configparser.Error):  # whose words may have lines of the file
@@ -296,8 +300,8 @@ class ObjectLoad:
     def work(self, number: int) -> None:
         """Do operations in one thread."""
         store, rows = self.stores[number], self.rows[number]
-        puts = self.order["operation"] == "put"
-        room = bytearray(0 if puts else min(self.objects.size, ROOM_BYTES))
+        operation = self.order["operation"]
+        room = bytearray(min(self.objects.size, ROOM_BYTES) if operation in ("get", "rand") else 0)
         self.ready.wait()
         self.go.wait()
         while True:
@@ -306,11 +310,14 @@ class ObjectLoad:
                 item = None if self.stopped(began_s) else next(self.turn, None)
             if item is None:
                 return
-            name = self.objects.name(item)
-            content = self.objects.content(item)
+            name, content = self.objects.name(item), self.objects.content(item)
             try:
-                if puts:
+                if operation == "put":
                     store.put(name, content)
+                elif operation == "head":
+                    store.head(name, len(content))
+                elif operation == "delete":
+                    store.delete(name)
                 else:
                     store.get(name, content, room)
                 ended_s = time.perf_counter()
@@ -365,7 +372,7 @@ class ObjectLoad:
         return {
             "began_s": began_utc_s,
             "ended_s": began_utc_s + last_s - began_s,
-            "bytes": len(done) * self.objects.size,
+            "bytes": len(done) * self.objects.size if self.order["operation"] in MOVING else 0,
             "operations": len(done),
             "latency_s": latencies_s([length_s for _, length_s in done]),
             "per_second": counts,

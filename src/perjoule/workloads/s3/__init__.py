@@ -3,7 +3,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/
 
 The engine is a program of ours (`perjoule.machine.buckets`) on each client, whose CPU seconds are measured. It
 connects before the common start. Each object that is got is compared with what was put; what was put is
-counted in the store after the window, and with `verify` got and compared.
+counted in the store after the window, and with `verify` got and compared. What is deleted must be gone then.
 """
 
 import json
@@ -20,6 +20,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import (
     Check,
     Host,
+    LaysOut,
     Mounted,
     Need,
     OffersBuckets,
@@ -29,6 +30,7 @@ from perjoule.drivers.protocols import (
     require_time,
 )
 from perjoule.machine import buckets, removal
+from perjoule.machine.buckets import engine
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, json_of, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
@@ -49,18 +51,20 @@ size = "64 MiB"
 """
 
 BACK, LAYOUT, STORED = "back-", "layout-", "stored.json"
+WRITING = ("put", "delete")  # operations that change the store
 SHORTEST_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class S3(Workload):
-    """Put objects, or get them in order or at random, with a number in flight per client."""
+class S3(Workload, LaysOut):
+    """Put objects, get them in order or at random, or ask for or delete them, with a number in flight per client."""
 
     needs: ClassVar[Need] = "buckets"
     also_called: ClassVar[Mapping[str, str]] = {"concurrent": "in_flight = {value}"}
 
-    operation: Literal["put", "get", "rand"] = "put"
-    """Put new objects; get each once, in order (get); get random ones until the time is over (rand)."""
+    operation: Literal["put", "get", "rand", "head", "delete"] = "put"
+    """Put new objects; get each once, in order (get); get random ones until the time is over (rand); ask for the
+    attributes of each (head), or delete each, which move no bytes: operations count."""
 
     object_bytes: Annotated[Bytes, Field(ge=1)] = 4 * MIB
     """Size of an object."""
@@ -102,12 +106,20 @@ class S3(Workload):
             raise ValueError(
                 "with errors there is no telling what was put (remove verify, or tolerate_errors)"
             )
+        if self.tolerate_errors and not self._moves:
+            raise ValueError(
+                f'"{self.operation}" moves no bytes that events would change (remove tolerate_errors)'
+            )
         return self
 
     @property
+    def _moves(self) -> bool:
+        return self.operation in engine.MOVING
+
+    @property
     def directions(self) -> tuple[Direction, ...]:
-        """The one direction measured."""
-        return ("write" if self.operation == "put" else "read",)
+        """The one direction measured: "write" also of what deletes."""
+        return ("write" if self.operation in WRITING else "read",)
 
     @property
     def pattern(self) -> Pattern:
@@ -117,7 +129,7 @@ class S3(Workload):
     @property
     def streaming_calls_count(self) -> int | None:
         """Those of objects in order."""
-        return self.in_flight_count if self.operation != "rand" else None
+        return self.in_flight_count if self.operation in ("put", "get") else None
 
     @property
     def duration_limit_s(self) -> float:
@@ -130,21 +142,30 @@ class S3(Workload):
         return self.size_bytes // self.object_bytes
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """No longer than `duration`."""
-        return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)
+        """No longer than `duration`, and so long if it moves no bytes."""
+        whole_s = super().loading_s(clients_count, bytes_per_s) if self._moves else self.duration_s
+        return min(whole_s, self.duration_s)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, if time suffices; the amount that `rand` gets is known only
         afterwards.
         """
+        return self.stored_bytes(clients_count) if self._moves else 0
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """Return the bytes of all clients' objects."""
         return clients_count * self.size_bytes
+
+    def laid_out_bytes(self, clients_count: int) -> int:
+        """Return those of all objects, unless it puts them itself."""
+        return 0 if self.operation == "put" else self.stored_bytes(clients_count)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for what runs the engine on clients."""
         return buckets.checks()
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Remove old objects before a put, put what is missing before a get, then drop caches."""
+        """Remove old objects before a put, put what is missing before anything else, then drop caches."""
         puts = self.operation == "put"
         bare = [client for client in clients if puts or not self._laid_out(client, mounted)]
         each(bare, lambda client: self._ask(client, mounted, "remove", buckets.FOLDER))
@@ -164,8 +185,8 @@ class S3(Workload):
         return self.outcome(folder)
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
-        """Count what the store has of what was put, and with `verify` get and compare it."""
-        if self.operation != "put":
+        """Count what the store has of what was put or deleted, and with `verify` get and compare it."""
+        if self.operation not in WRITING:
             return None
         counts = each(clients, lambda client: self._stored(client, mounted))
         stored = dict(zip((client.name for client in clients), counts, strict=True))
@@ -181,7 +202,7 @@ class S3(Workload):
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder.
 
-        Raises WorkloadError if the store has less than it acknowledged, or a file is damaged.
+        Raises WorkloadError if the store has less than it acknowledged, or what it deleted, or a file is damaged.
         """
         with reading("the raw output of s3", folder):
             ran = read_as(RunClocks, folder / "run.json")
@@ -190,7 +211,8 @@ class S3(Workload):
             require_time(results)
             doubts = [*prepared_doubts(folder), *ran.doubts({r.host: r.began_s for r in results})]
             doubts += self._doubts(results, reports)
-            stored = json_of(folder / STORED) if (folder / STORED).exists() else None
+            counted = self.operation in WRITING and (folder / STORED).exists()
+            stored = json_of(folder / STORED) if counted else None
             if stored is not None:
                 self._require_stored(results, reports, stored)
             backs = {name: folder / f"{BACK}{name}.log" for name in ran.clients if self.verify}
@@ -203,7 +225,7 @@ class S3(Workload):
                 f"perjoule's S3 engine, Python {reports[results[0].host]['python']}",
                 results,
                 tuple(dict.fromkeys(doubts)),
-                tuple(self._goodput(result, reports[result.host]) for result in results),
+                tuple(self._goodput(result, reports[result.host]) for result in results if self._moves),
                 self._measured(reports),
                 "; ".join(self._notes(stored is not None, bool(backs), reports)),
             )
@@ -211,7 +233,7 @@ class S3(Workload):
     def _measured(self, reports: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         errors_count = sum(sum(report["errors"].values()) for report in reports.values())
         return {
-            OBJECTS: float(sum(report["operations"] for report in reports.values())),
+            **({OBJECTS: float(sum(r["operations"] for r in reports.values()))} if self._moves else {}),
             ENGINE_CPU: float(sum(report["cpu_s"] for report in reports.values())),
             **({ERRORS: float(errors_count)} if self.tolerate_errors else {}),
         }
@@ -219,9 +241,10 @@ class S3(Workload):
     def _notes(
         self, counted: bool, compared: bool, reports: Mapping[str, Mapping[str, Any]]
     ) -> Sequence[str]:
+        objects = "all objects that it acknowledged" if self._moves else "no object that it deleted"
         errors = sum((Counter[str](report["errors"]) for report in reports.values()), Counter[str]())
         return (
-            *(["the store has all objects that it acknowledged"] if counted else ()),
+            *([f"the store has {objects}"] if counted else ()),
             *(["got and compared after the measured window"] if compared else ()),
             *(f"{count} x {kind}" for kind, count in errors.most_common()),
         )
@@ -241,15 +264,16 @@ class S3(Workload):
 
     def _result(self, name: str, report: Mapping[str, Any], ran: RunClocks) -> ClientResult:
         count, counts = report["operations"], report["per_second"]
-        if report["bytes"] != count * self.object_bytes or sum(counts) != count or not count:
+        moved_bytes = count * self.object_bytes if self._moves else 0
+        if report["bytes"] != moved_bytes or sum(counts) != count or not count:
             raise ValueError(f"the report of {name} contradicts itself")
         offset_s = ran.offset_of_s(name)
         return ClientResult(
             host=name,
-            direction="write" if self.operation == "put" else "read",
+            direction="write" if self.operation in WRITING else "read",
             began_s=report["began_s"] + offset_s,
             ended_s=report["ended_s"] + offset_s,
-            moved_bytes=report["bytes"],
+            moved_bytes=moved_bytes,
             operations_count=count,
             latency_s={key: float(value) for key, value in report["latency_s"].items()},
         )
@@ -264,11 +288,13 @@ class S3(Workload):
         for result in results:
             count, size_bytes = stored[result.host]["objects_count"], stored[result.host]["bytes"]
             failed_count = sum(reports[result.host]["errors"].values())
-            extra_count = count - result.operations_count
+            done_count = result.operations_count
+            acknowledged_count = done_count if self.operation == "put" else self.objects_count - done_count
+            extra_count = count - acknowledged_count
             if not 0 <= extra_count <= failed_count or size_bytes != count * self.object_bytes:
                 problem = (
-                    f"the store has {count} objects with {size_bytes} B, and acknowledged "
-                    f"{result.operations_count} with {result.moved_bytes} B"
+                    f"the store has {count} objects with {size_bytes} B, and by what it acknowledged "
+                    f"{acknowledged_count} with {acknowledged_count * self.object_bytes} B"
                 )
                 raise MovedTooLittle(problem, where=result.host)
 
