@@ -148,7 +148,7 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
     from perjoule.prediction.scores import scores
     from perjoule.results.calibration import endless, profiles
     from perjoule.results.prediction import parameters_table
-    from perjoule.results.scores import scores_table
+    from perjoule.results.scores import scores_table, without_skill
     from perjoule.store.place import make_folders
     from perjoule.store.records import to_json
 
@@ -178,6 +178,6 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
                 f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or "
                 "are ranges"
             )
-        for line in (*endless(profile), *fitted.moved):
+        for line in (*without_skill(profile), *endless(profile), *fitted.moved):
             show_line(line)
         show_line(f"profile: {path}")

@@ -103,6 +103,7 @@ def predict(
     what would narrow them most.
     """
     from perjoule.prediction import Target, predictions
+    from perjoule.prediction.scores import rival
     from perjoule.results import prediction as tables
 
     if figure is not None and figure.suffix not in (".svg", ".pdf"):
@@ -134,9 +135,15 @@ def predict(
     if figure is not None:
         _draw(figure, tables.figure(target, predicted))
     if as_json:
+        rivals = {direction: rival(known.tests) for direction, known in target.profile.known.items()}
         json_output.print_json(
             "predict",
-            {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": predicted},
+            {
+                "profile": target.profile.kind,
+                "cluster": target.cluster.name,
+                "rivals": {direction: model for direction, model in rivals.items() if model},
+                "predictions": predicted,
+            },
         )
         return
     kind = f"{target.profile.kind} {target.profile.release}".strip()

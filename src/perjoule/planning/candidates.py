@@ -221,6 +221,10 @@ def _choices(
         for options in filesystem.options:
             least_count, redundancy, amplification = _layout(name, options, filesystem.further_hosts)
             if redundancy.tolerated_count >= failures_count:
+                if need.write_bytes_per_s is not None and filesystem.write_reached is None:
+                    _require_skill(name, "write")
+                if need.read_bytes_per_s is not None and filesystem.read_reached is None:
+                    _require_skill(name, "read")
                 counts = least_count, filesystem.further_hosts, filesystem.whole_groups
                 writing = _pace(
                     book, name, "write", redundancy, filesystem.write_cpu, filesystem.write_reached
@@ -228,6 +232,16 @@ def _choices(
                 reading = _pace(book, name, "read", redundancy, filesystem.read_cpu, filesystem.read_reached)
                 title = part_titles[f"filesystem {name}"]
                 yield Choice(name, title, options, redundancy, amplification, *counts, writing, reading)
+
+
+def _require_skill(name: str, direction: Direction) -> None:
+    """Refuse to rank by the law of a profile that says no more than a simpler model."""
+    if rival := profiled.rival(name, direction):
+        raise CampaignError(
+            f"its {direction}s can't be ranked: {rival.text}",
+            where=f"[filesystem.{name}]",
+            next=f"state {direction}_reached, or leave it out",
+        )
 
 
 def _pace(

@@ -7,7 +7,7 @@ from statistics import median
 from perjoule import prediction
 from perjoule.catalogue.quantities import Quantity, exact
 from perjoule.model import Direction, Redundancy
-from perjoule.prediction import LEVELS, Law, Profile, band_ratio, bound_shares, ends, parameters
+from perjoule.prediction import LEVELS, Law, Profile, band_ratio, bound_shares, ends, parameters, scores
 from perjoule.prediction.elsewhere import band_factor
 
 _MACHINE = "of another machine what papers printed (perjoule ledger)"
@@ -41,6 +41,15 @@ def law(filesystem: str, direction: Direction, redundancy: Redundancy) -> Law | 
     """Return the law by which `predict` would say how fast it is. None without a profile."""
     profile = _profile(filesystem, direction)
     return profile and prediction.law(profile, direction, redundancy)
+
+
+@cache
+def rival(filesystem: str, direction: Direction) -> scores.Rival | None:
+    """Return the simpler model that erred no more than this law about points left out. None without one, or
+    without a profile.
+    """
+    profile = _profile(filesystem, direction)
+    return profile and scores.rival(profile.known[direction].tests)
 
 
 @cache

@@ -7,11 +7,18 @@ from typing import Literal
 
 import numpy as np
 
+from perjoule.model.format import percent
 from perjoule.prediction.published import Published
 from perjoule.prediction.validation import LEVELS, Level, Test, quantile_ratio
 from perjoule.statistics.ranks import tau_b
 
 BAND_RATIO = 0.9
+_MODELS = {  # as `Test.others_bytes_per_s` names them
+    "constant": "a constant rate of each client",
+    "linear": "a straight line over clients",
+    "USL": "the USL over clients",
+    "bound": "a constant share of the bound",
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,46 @@ class Score:
     simpler: Mapping[str, float]  # median errors of simpler models
     # of published ones: the share inside their bands without what another machine adds
     emulated_held_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A simpler model that erred no more than the law about points left out: medians of |predicted / measured
+    - 1| over all levels.
+    """
+
+    model: str  # as `Test.others_bytes_per_s` names it
+    model_ratio: float
+    law_ratio: float
+
+    @property
+    def text(self) -> str:
+        """Say that the law has no skill, by both errors."""
+        return (
+            f"of points left out the law errs by {percent(self.law_ratio, 1)} % (median), {_MODELS[self.model]} "
+            f"by {percent(self.model_ratio, 1)} %"
+        )
+
+
+def rival(tests: Sequence[Test]) -> Rival | None:
+    """Return the best of the simpler models if it erred no more than the law; None if the law was better than
+    each of them.
+
+    Args:
+        tests: of one direction of one file system.
+    """
+    errors = {
+        model: float(np.median([_off(test, model) for test in tests]))
+        for model in _MODELS
+        if tests and all(model in test.others_bytes_per_s for test in tests)
+    }
+    if not errors:
+        return None
+    law_ratio = float(
+        np.median([abs(test.predicted_bytes_per_s / test.measured_bytes_per_s - 1) for test in tests])
+    )
+    best = min(errors, key=lambda model: errors[model])
+    return Rival(best, errors[best], law_ratio) if errors[best] <= law_ratio else None
 
 
 def scores(groups: Sequence[Sequence[Test]]) -> tuple[Score, ...]:

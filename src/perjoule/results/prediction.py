@@ -12,6 +12,7 @@ from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.elsewhere import band_factor
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
+from perjoule.results.scores import without_skill
 from perjoule.results.table import NAMES, Table
 
 _RATE, _WORK = (METRICS[key] for key in RANKED)
@@ -81,7 +82,11 @@ def figure(target: Target, predictions: Sequence[Prediction]) -> Spec:
         f"{target.profile.kind} {target.profile.release}, {predictions[0].redundancy.text}, on "
         f"{target.cluster.title}"
     )
-    notes = ("predicted, not measured", "bands: 90 %; dashed: the bound", *_ranges(target, predictions))
+    notes = (
+        *("predicted, not measured", "bands: 90 %; dashed: the bound"),
+        *without_skill(target.profile),
+        *_ranges(target, predictions),
+    )
     return prediction(points, title=kind, notes=notes)
 
 
@@ -112,6 +117,7 @@ def remarks(target: Target, predictions: Sequence[Prediction], worth_count: int)
             f"the bands allow a factor of {number(band_factor())} for another machine than those emulated, by "
             "what papers printed (perjoule ledger)"
         )
+    yield from without_skill(target.profile)
     if target.profile.cpu_of == "trial":
         yield (
             "its CPU work is that of whole trials, programs' start and report included: the bands allow for "

@@ -6,7 +6,7 @@ from math import isnan
 from perjoule.model.format import percent
 from perjoule.prediction import Profile, bound_shares, names, shipped
 from perjoule.prediction.published import Published
-from perjoule.prediction.scores import Score, published_score, scores
+from perjoule.prediction.scores import Score, published_score, rival, scores, skill
 from perjoule.results.table import Table
 
 BOUND_TOLERANCE_RATIO = 0.01  # by which interfaces and clocks may make a rate look higher than it is
@@ -77,3 +77,20 @@ def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:
     shares = [share for profile in profiles for share in bound_shares(profile)]
     above = sum(share > 1 + BOUND_TOLERANCE_RATIO for share in shares)
     yield f"{above} of {len(shares)} measured points are above their bound"
+    for profile in profiles:
+        yield from without_skill(profile)
+
+
+def without_skill(profile: Profile) -> Iterator[str]:
+    """Name the directions of a profile in which a simpler model says no less of throughput, or a constant of
+    dynamic watts.
+    """
+    for direction, known in profile.known.items():
+        if simpler_model := rival(known.tests):
+            yield f"{profile.kind}, {direction}: {simpler_model.text}: its bands count, not its values"
+        power_skill_ratio = skill(known.tests)
+        if power_skill_ratio is not None and power_skill_ratio <= 0:
+            yield (
+                f"{profile.kind}, {direction}: of points left out dynamic W err more than a constant would "
+                f"(skill {power_skill_ratio:.1f}): bands of W count, not values"
+            )

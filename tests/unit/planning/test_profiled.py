@@ -6,11 +6,13 @@ import pytest
 
 from perjoule import planning
 from perjoule.model.errors import CampaignError
+from perjoule.planning import profiled
 from perjoule.planning.candidates import space
 from perjoule.planning.measures import SERVERS_READ, SERVERS_WRITE
 from perjoule.planning.profiled import reached, server_cpu, trust
 from perjoule.prediction import LEVELS, band_ratio, shipped
 from perjoule.prediction.elsewhere import band_factor
+from perjoule.prediction.scores import Rival
 from places import EXAMPLES, SOURCES
 
 PROFILES = SOURCES / "prediction" / "profiles"
@@ -116,6 +118,27 @@ def test_a_law_is_trusted_no_more_than_another_machine_than_those_emulated_allow
     found = trust("moosefs", "read")
     assert (found.low, found.value, found.high) == pytest.approx((1 / by_hand, 1, by_hand))
     assert by_hand > max(apart, band_factor())
+
+
+def test_a_direction_is_not_ranked_by_a_law_that_says_no_more_than_a_simpler_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (EXAMPLES / "needs" / "archive.toml").read_text()
+    text += '\n[choose]\nfilesystems = ["moosefs"]\nservers = ["odroid-hc4"]\n'
+    worse = Rival("bound", 0.15, 0.185)
+    monkeypatch.setattr(profiled, "rival", lambda _, direction: worse if direction == "read" else None)
+    with pytest.raises(CampaignError) as refused:
+        planning.answer(planning.parse(text))
+    assert str(refused.value) == (
+        f"[filesystem.moosefs]: its reads can't be ranked: {worse.text}; state read_reached, or leave it out"
+    )
+    rows = planning.answer(planning.parse(f"{text}[filesystem.moosefs]\nread_reached = 0.7\n"), 5).rows
+    assert rows, "what the need states takes the place of the law"
+    assert {bool(row.choice.reading.law) for row in rows} == {False}
+    written = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("read ="))
+    rows = planning.answer(planning.parse(written), 5).rows
+    assert rows, "a need without reads doesn't rank them"
+    assert {bool(row.choice.writing.law) for row in rows} == {True}
 
 
 def test_no_band_goes_beyond_what_the_networks_of_the_servers_let_through() -> None:
