@@ -63,6 +63,30 @@ def test_the_ledger_has_what_bands_held_with_and_without_another_machine() -> No
     assert "bands hold 83 % of these numbers, without this level 17 %" in told
 
 
+def test_a_direction_of_which_a_simpler_model_says_no_less_is_told_with_both_errors(tmp_path: Path) -> None:
+    words = ("--on", "odroid-hc4", "--clients", "1,4")
+    doubt = (
+        "seaweedfs, read: of points left out the law errs by 18.5 % (median), the USL over clients by 14.4 %"
+    )
+    told = said("predict", "seaweedfs", *words, "--figure", tmp_path / "f.svg")
+    assert doubt in told
+    assert (
+        "seaweedfs, write: of points left out dynamic W err more than a constant would (skill -3.4)" in told
+    )
+    assert "the law errs by 18.5 %" in (tmp_path / "f.svg").read_text()
+    assert ledger().count("of points left out the law errs by") == 1 and doubt in ledger()
+    rivals = json.loads(said("predict", "seaweedfs", *words, "--json"))["rivals"]
+    assert rivals == {
+        "read": {
+            "model": "USL",
+            "model_ratio": pytest.approx(0.144, abs=5e-4),
+            "law_ratio": pytest.approx(0.185, abs=5e-4),
+        }
+    }
+    assert "of points left out the law errs by" not in said("predict", "moosefs", *words)
+    assert json.loads(said("predict", "moosefs", *words, "--json"))["rivals"] == {}
+
+
 def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: Path) -> None:
     """The boards of the documentation, 64 of them, and one client that is faster than all."""
     text = (Path(__file__).parents[2] / "docs/how-to/boards.md").read_text().split("## Your cluster")[1]
@@ -146,7 +170,8 @@ def test_a_pledge_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_ledger_has_every_level_beside_simpler_models() -> None:
     data = json.loads(ledger("--json"))
-    assert {one["level"] for one in data["scores"]} == {"clients", "redundancy", "hardware", "published"}
+    levels = {one["level"] for one in data["scores"]}
+    assert levels == {"clients", "redundancy", "hardware", "size", "published"}
     assert {name for one in data["scores"] for name in one["simpler"]} == {
         "constant",
         "linear",

@@ -65,7 +65,7 @@ def test_every_maximum_of_green_storage_is_predicted() -> None:
     found = [one for one in _found() if one.paper == "green-storage"]
     assert len(found) == len(printed) == 12
     assert {one.printed_bytes_per_s for one in found} == set(printed.values())
-    assert {one.filesystem for one in found} == set(names())
+    assert {one.filesystem for one in found} == {"cephfs", "glusterfs", "moosefs", "orangefs"} < set(names())
     boards = {one.filesystem: one.redundancy for one in found if one.cluster == "odroid-hc4"}
     assert boards["orangefs"] == "1 copy, mirrored disks"  # by ZFS, as the paper says
 
