@@ -17,6 +17,7 @@ from perjoule import drivers
 from perjoule.meters.csv import Csv, LogSample
 from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
+from perjoule.model.doubts import METERS
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import csv as simulator
@@ -25,6 +26,7 @@ from typed import as_written, present
 
 SAID = TRANSCRIPTS / "csv"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
+COUNTED = {"unit": "mJ", "semantics": "counter"}
 DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P"}
 NOON = Clock(100.0, datetime(2026, 10, 25, 12, tzinfo=UTC).timestamp())
 
@@ -280,6 +282,30 @@ def test_a_log_that_does_not_grow_is_a_doubt_and_refused_before_a_campaign(tmp_p
     for slower in ({"clock": "beginning"}, {"period": "400 s"}, counter):
         (check,) = as_written(Csv, **{**options, **slower}).answers()
         assert check.ok
+
+
+@pytest.mark.parametrize(
+    ("numbers", "declared", "doubts"),
+    [
+        ([200 * n for n in range(25)], {}, [METERS.not_as_declared]),
+        ([200 * n for n in range(10)], {}, [METERS.only_rises]),
+        ([50 + 150 * (n % 2) + n % 5 for n in range(30)], {}, [METERS.not_as_declared]),
+        ([50 + 150 * (n % 2) + n % 5 for n in range(14)], {}, [METERS.in_turns]),
+        ([998, 997, 999.5, 1.001, 1.004], {}, [METERS.not_as_declared]),
+        ([30, 31, 29, 32, 28, 33, 27, 31], COUNTED, [METERS.not_as_declared]),
+        ([3.1, 3.3, 3.4], COUNTED, [METERS.counter_or_intervals]),
+        ([200 * n for n in range(25)], COUNTED, []),
+        ([200 + (n * n + 3 * n) % 17 for n in range(30)], {}, []),
+    ],
+)
+def test_the_readings_of_a_trial_are_held_against_what_is_declared(
+    numbers, declared, doubts, tmp_path, listen
+):
+    log, step_s = tmp_path / "log.csv", 0.02
+    log.write_text("time,P\n" + "".join(f"{n * step_s:.2f},{number}\n" for n, number in enumerate(numbers)))
+    options = {**DECLARED, "clock": "beginning", "rate": "100 Hz", **declared}
+    heard = listen({"kind": "csv", "path": str(log), **options}, lambda h: len(h.samples) >= len(numbers))
+    assert [doubt.id for doubt in heard.doubts] == [doubt.id for doubt in doubts]
 
 
 def test_a_log_that_is_not_there_is_reported(listen):

@@ -14,9 +14,8 @@ from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
 from perjoule.importing import line_protocol
-from perjoule.importing.readings import contradiction, doubts
 from perjoule.importing.sources import content_of, packed, require_portable, text_of
-from perjoule.meters.csv import Csv
+from perjoule.meters.csv import Csv, contradiction, doubts
 from perjoule.model import Clock, Series
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError

@@ -1,4 +1,4 @@
-"""What all the numbers of a power log show of how it is declared."""
+"""What all the numbers of a power log show of how it is declared, as far as an import tells."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import pytest
 from perjoule import importing
 from perjoule.importing.power import Log, logs
 from perjoule.importing.sources import sources
-from perjoule.model.doubts import METERS
+from perjoule.model.doubts import METERS, Template
 from perjoule.model.errors import CampaignError
 from unit.importing.foreign import fio, job, moved
 
@@ -118,3 +118,35 @@ def test_a_trial_has_the_doubts_of_its_log(tmp_path: Path) -> None:
     brought = importing.bring(importing.create(tmp_path / "results"), read_sources, logs=(energies,))
     (record,) = brought.records
     assert METERS.counter_or_intervals.id in [doubt.id for doubt in record.doubts]
+
+
+# Too few, or too close to each other, to be refused
+
+LOW_AND_HIGH = [50.0 + 0.5 * (place % 5) + 150 * (place % 2) for place in range(60)]
+APART = [200.0 + 0.02 * (place % 7) + 2 * (place % 2) for place in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "doubt"),
+    [
+        ([200.0 * place for place in range(8)], METERS.only_rises),
+        ([200.0 * place for place in range(19)], METERS.only_rises),
+        ([200.0 * place for place in range(7)], None),
+        ([200.0, 201.0, 200.5, *(202.0 + place for place in range(12))], None),
+        (LOW_AND_HIGH[:12], METERS.in_turns),
+        (LOW_AND_HIGH[:11], None),
+        (APART, METERS.in_turns),  # 1 %
+        ([200.0, 200.2] * 30, None),  # 0.1 %
+        (noise(200, 60), None),
+        ([200.0] * 19, None),
+    ],
+)
+def test_powers_that_may_be_a_counter_or_of_several_meters_are_doubted(
+    numbers: list[float], doubt: Template[...] | None, tmp_path: Path
+) -> None:
+    doubts = log(tmp_path, numbers, *POWER).doubts
+    assert [given.id for given in doubts] == ([doubt.id] if doubt else [])
+
+
+def test_a_power_whose_column_names_its_unit_is_no_counter(tmp_path: Path) -> None:
+    assert log(tmp_path, [200.0 * place for place in range(8)], *POWER, column="p_w").doubts == ()

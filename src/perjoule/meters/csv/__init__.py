@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, Self
 from zoneinfo import ZoneInfoNotFoundError
 
+import numpy as np
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
@@ -35,6 +36,7 @@ from perjoule.meters.csv.growing import Growing, dated_s, stopped
 from perjoule.meters.csv.log import DeclaredLog
 from perjoule.meters.csv.moments import LogSample
 from perjoule.meters.csv.names import is_start
+from perjoule.meters.csv.readings import Kept, contradiction, doubts, of_trial
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, Rows, separator, uncut
 from perjoule.meters.csv.times import Kind, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
@@ -42,6 +44,8 @@ from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
 from perjoule.model.units import Seconds
+
+__all__ = ["Csv", "contradiction", "doubts"]
 
 EXAMPLE = """
 [[meter]]
@@ -231,10 +235,12 @@ class Csv(Declared):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream the rows that arrive during the block."""
-        with super().record(hosts, sink) as doubts:
-            yield doubts
+        """Stream the rows that arrive during the block, and judge them together at its end."""
+        kept = Kept(sink)
+        with super().record(hosts, kept) as meter_doubts:
+            yield meter_doubts
             time.sleep(self.wait_s or 0.0)
+        meter_doubts.extend(of_trial(self, np.array(kept.t_s), np.array(kept.values)))
 
     @contextmanager
     def connect(self, extent: Boundary) -> Generator[Read]:

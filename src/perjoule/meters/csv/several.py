@@ -13,6 +13,8 @@ from statistics import median
 
 import numpy as np
 
+from perjoule.model.series import Floats
+
 LOOK_COUNT = 2000  # rows at the beginning, in which the structure shows
 MOMENTS_COUNT = 3  # of the same structure, from which it is one
 PHASE_COUNT = 3  # rows in a row, from which a "phase" or "label" is one of a test, and not of a supply
@@ -94,16 +96,35 @@ class _Bursts:
                 )
 
 
-def in_turns(readings_w: Sequence[float]) -> int:
+def mixture(t_s: Floats, values_w: Floats) -> str:
+    """Return why powers, in order, are of several meters; "" if nothing shows it."""
+    bursts = _Bursts()
+    try:
+        for moment_s, value_w in zip(t_s.tolist(), values_w.tolist(), strict=True):
+            bursts.row(moment_s, value_w)
+        bursts.end()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def in_turns(
+    readings_w: Sequence[float] | Floats, *, least_count: int = TURNS_COUNT, least_ratio: float = TURNS_RATIO
+) -> int:
     """Return of how many meters readings are that come in turns: those of one meter are much closer to each other than to
     those between; 0 if nothing shows that they are of several.
+
+    Args:
+        readings_w: in order.
+        least_count: of each meter.
+        least_ratio: of their size, that they differ by.
     """
     watts = np.asarray(readings_w)
     for count in range(2, TURNS_MOST + 1):
-        if len(watts) < count * TURNS_COUNT:
+        if len(watts) < count * least_count:
             return 0
         *between_w, same_w = (np.abs(watts[lag:] - watts[:-lag]) for lag in range(1, count + 1))
-        noise_w = max(TURNS_FACTOR * float(np.median(same_w)), TURNS_RATIO * float(np.median(np.abs(watts))))
+        noise_w = max(TURNS_FACTOR * float(np.median(same_w)), least_ratio * float(np.median(np.abs(watts))))
         if all(np.percentile(steps_w, TURNS_PERCENT) > noise_w for steps_w in between_w):
             return count
     return 0

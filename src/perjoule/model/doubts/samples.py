@@ -31,6 +31,21 @@ class SampleDoubts(Kind):
         )
 
     @doubt
+    def only_rises(self, *, meter: str, count: int) -> str:
+        """A power of few readings may be a counter of energy. Declare its unit, or name it in the column."""
+        return f"{meter}: its {count} numbers only rise, as those of a counter of energy do"
+
+    @doubt
+    def in_turns(self, *, meter: str, meters_count: int) -> str:
+        """Readings may be of several meters, whose powers would add up. Export the column that tells them apart."""
+        return f"{meter}: its readings come in turns, as those of {meters_count} meters, or of one beside a ripple, do"
+
+    @doubt
+    def not_as_declared(self, *, meter: str, fault: str) -> str:
+        """The readings of a trial contradict what its meter declares. Correct that, and repeat the trial."""
+        return f"{meter}: {fault}"
+
+    @doubt
     def possible_resets(self, *, channel: str, count: int) -> str:
         """A counter went back in a way that may be a reset. Compare it with another meter."""
         wraps = (
