@@ -18,6 +18,9 @@ MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 _NAMES_NOTHING = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
 # An object that a repository lacks is fetched, by the program that it names, where any protocol is allowed.
 _FETCHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+# how /proc/cpuinfo names a processor, its board or its cores: x86 and old ARM, LoongArch, Raspberry Pi (whose "Hardware"
+# is BCM2835 on all), other boards, MIPS, POWER, RISC-V, ARM
+_NAMES = ("model name", "Model Name", "Model", "Hardware", "cpu model", "cpu", "uarch", "CPU part")
 # Of a repository's own configuration: what git itself and its users write there, and with the above runs nothing.
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|symlinks|ignorecase|precomposeunicode)"
@@ -66,10 +69,10 @@ def environment(
 
 
 def cpu_model(cpuinfo: str) -> str:
-    """Find the processor's name in /proc/cpuinfo: "model name" on x86, "Hardware" or "CPU part" on ARM."""
+    """Find the processor's name in /proc/cpuinfo, or else that of the board or of its cores; "" if it has none."""
     entries = [line.partition(":") for line in cpuinfo.splitlines()]
     values = {key.strip(): value.strip() for key, _, value in reversed(entries)}
-    return next((values[key] for key in ("model name", "Hardware", "CPU part") if values.get(key)), "")
+    return next((values[key] for key in _NAMES if values.get(key)), "")
 
 
 def clock(tracking: str, timedatectl: str) -> Json:

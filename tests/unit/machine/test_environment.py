@@ -108,18 +108,31 @@ def test_what_git_can_not_compare_is_unknown_and_not_clean(tmp_path: Path) -> No
     assert table(environment(tmp_path)["git"])["dirty"] is None
 
 
-def test_processors_are_named_on_x86_and_on_arm():
-    assert (
-        cpu_model(
-            "processor\t: 0\nmodel name\t: AMD EPYC 7443\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7443\n"
-        )
-        == "AMD EPYC 7443"
-    )
-    assert (
-        cpu_model("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Hardkernel ODROID-HC4\n")
-        == "Hardkernel ODROID-HC4"
-    )
-    assert cpu_model("") == ""
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        (
+            "processor\t: 0\nmodel name\t: AMD EPYC 7443\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7443\n",
+            "AMD EPYC 7443",
+        ),
+        ("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Hardkernel ODROID-HC4\n", "Hardkernel ODROID-HC4"),
+        (
+            "processor\t: 0\nCPU part\t: 0xd08\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4\n",
+            "Raspberry Pi 4",
+        ),
+        ("processor\t: 0\nCPU part\t: 0xd03\n\nprocessor\t: 4\nCPU part\t: 0xd09\n", "0xd03"),
+        ("processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc\nuarch\t\t: sifive,u74-mc\n", "sifive,u74-mc"),
+        ("system type\t: generic\nprocessor\t: 0\nModel Name\t: Loongson-3A5000\n", "Loongson-3A5000"),
+        (
+            "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nrevision\t: 2.2\n",
+            "POWER9, altivec supported",
+        ),
+        ("system type\t: MT7621\nprocessor\t: 0\ncpu model\t: MIPS 1004Kc V2.15\n", "MIPS 1004Kc V2.15"),
+        ("", ""),
+    ],
+)
+def test_processors_are_named_on_each_architecture(cpuinfo: str, name: str) -> None:
+    assert cpu_model(cpuinfo) == name
 
 
 def test_packages_that_are_known_but_not_installed_have_no_version():

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.machine import kept
+from perjoule.machine import environment, kept
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.model.doubts import MACHINE, Doubt
 from perjoule.model.errors import MachineError
@@ -46,9 +46,7 @@ def rating(text: str) -> float:
 
 def cpu_model() -> str:
     """Return the CPU's name, as the kernel reports it."""
-    text = Path("/proc/cpuinfo").read_text()
-    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", text, re.MULTILINE)
-    return match[1].strip() if match else os.uname().machine
+    return environment.cpu_model(Path("/proc/cpuinfo").read_text()) or os.uname().machine
 
 
 def cache_file() -> Path:
