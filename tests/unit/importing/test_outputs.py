@@ -40,6 +40,8 @@ PREFIXES = {
     "docker compose": ("host-1  | {}", "host-1"),
     "journalctl": ("Nov 30 01:02:03 host-1 bash[4711]: {}", "host-1"),
     "journalctl -o short-iso": ("2026-11-30T01:02:03+0100 host-1 bash[4711]: {}", "host-1"),
+    "file of containerd": ("2016-10-06T00:17:09.669794202Z stdout F {}", "a"),
+    "job of GitLab": ("2024-05-14T11:19:20.000000Z 00O {}", "a"),
     "ts": ("Nov 30 01:02:03 {}", "a"),
     "Jenkins": ("[2023-10-01T12:00:00.123Z] {}", "a"),
     "quotation": ("> {}", "a"),

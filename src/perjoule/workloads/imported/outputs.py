@@ -3,7 +3,8 @@ launchers and logs put before each line.
 
 pdsh, clush and `srun --label`: https://github.com/chaos/pdsh; `mpirun --tag-output`: https://docs.open-mpi.org;
 `kubectl logs --prefix` and `--timestamps`: https://kubernetes.io/docs; `docker compose logs`: https://docs.docker.com;
-`journalctl -o short` and `short-iso`: https://systemd.io; `ts`: https://joeyh.name/code/moreutils
+`journalctl -o short` and `short-iso`: https://systemd.io; files of containers: https://kubernetes.io/docs/concepts/cluster-administration/logging;
+jobs: https://docs.gitlab.com/ci/jobs/job_logs; `ts`: https://joeyh.name/code/moreutils
 """
 
 import re
@@ -24,6 +25,7 @@ _PREFIXES = tuple(
         r"\[(?P<name>\d+)\] ?",
         r"(?P<name>[\w.-]+) *\| ?",
         rf"(?:{_TIME_OF_SYSLOG}|{_TIME}) (?P<name>[\w.-]+) [\w./-]+\[\d+\]: ?",
+        rf"(?P<name>){_TIME} (?:std(?:out|err) [FP]|[\da-f]{{2}}[EO])(?:[ +]|$)",  # of a container's file, of GitLab
         rf"(?P<name>)(?:\[{_TIME}\]|{_TIME}|{_TIME_OF_SYSLOG})(?: |$)",
         r"(?P<name>)> ?",  # a quotation
         r"(?P<name>[\w.-]+): ?",
