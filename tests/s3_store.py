@@ -27,6 +27,7 @@ class S3Store:
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.uploads: dict[str, str] = {}  # keys of unfinished ones, by their ids
         self.requests: list[tuple[str, str]] = []
         self.answer: Callable[[str, str, int], tuple[int, bytes, dict[str, str]] | None] = lambda *_: None
         self.endpoint, self.versioning = "", ""
@@ -51,13 +52,19 @@ class S3Store:
             if name not in self.objects:
                 return 404, b"", {}
             return 200, b"", {"Content-Length": str(len(self.objects[name]))}
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if method == "DELETE":
-            self.objects.pop(name, None)
+            if "uploadId" in query:
+                self.uploads.pop(query["uploadId"], None)
+            else:
+                self.objects.pop(name, None)
             return 204, b"", {}
+        if "uploads" in query:
+            return 200, self.unfinished(query), {}
         if parts.query == "versioning=":
             return 200, f"<VersioningConfiguration>{self.versioning}</VersioningConfiguration>".encode(), {}
         if not name:
-            return 200, self.listed(dict(parse_qsl(parts.query))), {}
+            return 200, self.listed(query), {}
         if name not in self.objects:
             return refusal("NoSuchKey", status=404)
         if reach := headers["Range"]:
@@ -76,6 +83,14 @@ class S3Store:
         token = f"<NextContinuationToken>{first + PAGE}</NextContinuationToken>" if more else ""
         truncated = f"<IsTruncated>{str(more).lower()}</IsTruncated>"
         return f"<ListBucketResult>{truncated}{token}{rows}</ListBucketResult>".encode()
+
+    def unfinished(self, query: dict[str, str]) -> bytes:
+        ids = [upload_id for upload_id, key in self.uploads.items() if key.startswith(query["prefix"])]
+        rows = "".join(
+            f"<Upload><Key>{self.uploads[upload_id]}</Key><UploadId>{upload_id}</UploadId></Upload>"
+            for upload_id in ids[:PAGE]
+        )
+        return f"<ListMultipartUploadsResult>{rows}</ListMultipartUploadsResult>".encode()
 
 
 def signed(method: str, path: str, query: str, headers: Any) -> bool:

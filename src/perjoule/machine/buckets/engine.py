@@ -215,6 +215,25 @@ class Store:
         """Remove an object; a missing one is no error. Raises Refused."""
         drain(self.request("DELETE", name, ok=(200, 204, 404)))
 
+    def uploads(self, prefix: str) -> list[tuple[str, str]]:
+        """List unfinished multipart uploads below a prefix, key and id of each, a page of them; none if the store
+        does not tell. Raises Refused.
+        """
+        query = f"prefix={quote(prefix, safe='-_.~')}&uploads="
+        answer = self.request("GET", "", query=query, ok=(200, 403, 404, 405, 501))
+        text = answer.read(MOST_XML_BYTES).decode(errors="replace")
+        listed: list[tuple[str, str]] = []
+        for entry in re.findall("<Upload>((?:(?!<Upload>).)*?)</Upload>", text, re.S):
+            key, upload_id = (re.search(f"<{tag}>([^<]*)</{tag}>", entry) for tag in ("Key", "UploadId"))
+            if key and upload_id and html.unescape(key[1]).startswith(prefix):
+                listed.append((html.unescape(key[1]), html.unescape(upload_id[1])))
+        return listed
+
+    def abort(self, name: str, upload_id: str) -> None:
+        """End an unfinished upload; a missing one is no error. Raises Refused."""
+        query = f"uploadId={quote(upload_id, safe='-_.~')}"
+        drain(self.request("DELETE", name, query=query, ok=(200, 204, 404)))
+
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         """List the objects below a prefix, with their sizes. Raises Refused, also if there are too many."""
         token, count = "", 0
@@ -403,10 +422,15 @@ def stored(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the objects below the prefix, which must name a folder."""
+    """Remove the objects and unfinished uploads below the prefix, which must name a folder."""
     if not order["prefix"].strip("/"):
         raise Refused("", "no prefix: it would remove the whole bucket")
     names = [name for name, _ in store.names(order["prefix"]) if name.startswith(order["prefix"])]
+    aborted: set[tuple[str, str]] = set()
+    while unfinished := {*store.uploads(order["prefix"])} - aborted:  # a page at a time
+        for name, upload_id in unfinished:
+            store.abort(name, upload_id)
+        aborted |= unfinished
     for name in sorted(names, key=lambda name: -name.count("/")):  # last what says whose the others are
         store.delete(name)
     return {"objects_count": len(names)}

@@ -94,6 +94,35 @@ def test_what_is_put_is_stored_counted_got_and_removed_and_nothing_else(
     assert store.objects == {"theirs/1": b"x", "ours": b"y"}
 
 
+def test_unfinished_uploads_are_aborted_below_the_prefix_alone(
+    tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    ours = {f"id/{number}&": f"ours/d/{number % 2}" for number in range(7)}
+    theirs = {"id": "theirs/d/1", "another id": "ours/e"}
+    store.uploads = {**ours, **theirs}
+    assert ask(tmp_path, bucket, "remove") == {"objects_count": 0}
+    assert store.uploads == theirs
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(refusal("NotImplemented", status=501), id="a store without multipart uploads"),
+        pytest.param(refusal("AccessDenied"), id="keys that may not list them"),
+        pytest.param(
+            (200, b"<Upload><Key>ours/d/1</Key><UploadId>1</UploadId></Upload>", {}), id="one that stays"
+        ),
+    ],
+)
+def test_objects_are_removed_whatever_a_store_says_of_uploads(
+    answer: tuple[int, bytes, dict[str, str]], tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    store.objects["ours/d/1"] = b"x"
+    store.answer = lambda method, target, number: answer if target.endswith("&uploads=") else None
+    assert ask(tmp_path, bucket, "remove") == {"objects_count": 1}
+    assert not store.objects
+
+
 def test_reading_at_random_ends_with_the_time(tmp_path: Path, store: S3Store, bucket: Bucket) -> None:
     ask(tmp_path, bucket, "put", **LOAD)
     report = ask(tmp_path, bucket, "rand", **(LOAD | dict[str, Any](duration_s=0.5)))
