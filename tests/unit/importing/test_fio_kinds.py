@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from perjoule.model.doubts import TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.imported import ImportedRun, Told, read
@@ -320,6 +321,48 @@ def test_servers_without_names_are_refused_unless_the_user_names_each() -> None:
     entries["client_stats"] = entries["client_stats"][::2]
     (run,) = runs(json.dumps(entries), Told("a", ("c1", "c2")))
     assert [r.host for r in present(run.outcome).results] == ["c1", "c2"]
+
+
+def by_server(text: str, *, starts_ms: tuple[int, ...] = ()) -> str:
+    """A client's report as newer versions write it: options in a table for each server, and starts of jobs."""
+    report = json.loads(text)
+    places = dict.fromkeys((entry["hostname"], entry["port"]) for entry in report["client_stats"])
+    report["global options"] = [
+        {"hostname": host, "port": port, "bs": size}
+        for (host, port), size in zip(places, ("64k", "1m"), strict=False)
+    ]
+    for entry, start_ms in zip(report["client_stats"], starts_ms, strict=False):
+        entry["job_start"] = start_ms
+    return json.dumps(report)
+
+
+def test_a_client_dates_its_report_when_it_tells_its_servers_to_begin() -> None:
+    """In a recorded run, servers began 2.1 s after the report's time, and moved their data in 0.2 s."""
+    folder = TRANSCRIPTS / "fio/servers"
+    (run,) = runs((folder / "servers.json").read_text())
+    outcome = present(run.outcome)
+    began_s = min(float((folder / f"client-{n}.prerun.txt").read_text()) for n in (1, 2))
+    assert outcome.began_s == 1795270156.0
+    assert outcome.ended_s < began_s < 1795270158.2
+    assert TIMES.fio_told.id in [doubt.id for doubt in outcome.doubts]
+    write, told = runs(served(("a", 8765), ("b", 8765)))
+    assert [windows(run)[0][1:] for run in (write, told)] == [(0.0, 2.0), (2.0, 4.0)]
+
+
+def test_starts_that_servers_state_are_taken_if_they_follow_the_clients_time() -> None:
+    def began(*starts_s: float) -> list[tuple[float, float]]:
+        starts_ms = tuple(round(1000 * (END_S + start_s)) for start_s in starts_s)
+        text = by_server(served(("a", 8765)), starts_ms=starts_ms)
+        return [windows(run)[0][1:] for run in runs(text)]
+
+    assert began(0.4, 2.5) == [(0.4, 2.4), (2.5, 4.5)]
+    assert began(600.0, 602.0) == [(600.0, 602.0), (602.0, 604.0)]  # after their files were laid out
+    assert began(-60.0, -57.0) == began(86_400.0, 86_403.0) == [(0.0, 2.0), (3.0, 5.0)]  # of another clock
+
+
+def test_options_of_each_server_are_those_of_its_jobs() -> None:
+    write, _ = runs(by_server(served(("a", 8765), ("a", 8766))))
+    assert (write.transfer_bytes, write.details) == (None, ("64k+1m", "1 x write 64k", "1 x write 1m"))
 
 
 @pytest.mark.parametrize("version", ["fio-2.1.4", "fio-2.2.10", "fio-2.21"])

@@ -268,7 +268,7 @@ def test_groups_of_fio_s_jobs_are_runs_one_after_the_other() -> None:
     assert (write.operation, reads.operation) == ("write", "randread")
     assert present(write.outcome).ended_s <= present(reads.outcome).began_s + 1e-6
     assert sum(r.moved_bytes for r in present(reads.outcome).results) == 8 * MIB
-    assert any("computed back" in doubt for doubt in present(reads.outcome).doubts)
+    assert any("computed from how long" in doubt for doubt in present(reads.outcome).doubts)
 
 
 def test_the_start_that_a_newer_fio_tells_is_taken() -> None:

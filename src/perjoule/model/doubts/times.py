@@ -116,18 +116,17 @@ class TimeDoubts(Kind):
     # of imported runs
 
     @doubt
-    def other_clock(self) -> str:
-        """fio's job_start is of a clock that the job file chose. The report's end counts."""
-        return (
-            "fio's starts of jobs are of another clock: the last job is taken to have ended with the report"
-        )
+    def other_clock(self, *, at_begin: bool = False) -> str:
+        """fio's job_start is of a clock that the job file chose. The time of its report counts."""
+        placed = "first job is taken to have begun" if at_begin else "last job is taken to have ended"
+        return f"fio's starts of jobs are of another clock: the {placed} with the report"
 
     @doubt
     def one_after_another(self) -> str:
         """fio did not report when groups began. Give each group a file, or use fio 3.36."""
         return (
-            "groups of fio's jobs are taken to have run one after another: their starts are computed back "
-            "from the end"
+            "groups of fio's jobs are taken to have run one after another: their starts are computed from "
+            "how long they took"
         )
 
     @doubt
@@ -142,6 +141,14 @@ class TimeDoubts(Kind):
     def fio_to_a_second(self) -> str:
         """This fio reports its end in whole seconds. Use a newer one, or lengthen the load."""
         return "fio reported its end to 1 s: when it ran is uncertain by as much"
+
+    @doubt
+    def fio_told(self) -> str:
+        """fio --client reports when it told its servers to begin. Use fio 3.36, or lay out files before."""
+        return (
+            "fio reports, to 1 s, when it told its servers to begin: their jobs are taken to have begun then, "
+            "although servers may first have laid out files"
+        )
 
     @doubt
     def ior_to_a_second(self) -> str:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import IN_FLIGHT, TIMES, WORK, Doubt
@@ -21,6 +21,7 @@ SAME_RATIO = 0.03  # by which a rate may differ from amount and time
 # between the starts of the reports of one status interval: a time rounded down, less one rounded up
 SAME_RUN_S = 1.5
 STOPPED = "interrupted"  # our own key in a report
+_PLACE = ("hostname", "port")  # of a server, as a client tells it
 _BEGIN = re.compile(r'"fio version"\s*:')
 _INTERRUPTED = re.compile(r"^fio: terminating on signal", re.MULTILINE)
 _VERSION = re.compile(r"fio-(\d+)")
@@ -54,10 +55,7 @@ def _goes_on(before: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
     """Return whether a report is a later one of the same run, whose amounts only grow once a ramp has ended."""
     if _names(before) != _names(report) or abs(_began_s(before) - _began_s(report)) > SAME_RUN_S:
         return False
-    options = [
-        report.get("global options", {}),
-        *(entry.get("job options", {}) for entry in _entries(report)),
-    ]
+    options = [{**_common(report, entry), **entry.get("job options", {})} for entry in _entries(report)]
     return any("ramp_time" in given for given in options) or all(
         earlier <= later
         for earlier_entry, later_entry in zip(_entries(before), _entries(report), strict=True)
@@ -92,21 +90,41 @@ def _names(report: Mapping[str, Any]) -> list[object]:
 
 
 def _began_s(report: Mapping[str, Any]) -> float:
+    """Return when the run of a report began."""
     took_s = max(
         (entry.get("elapsed") or entry.get("job_runtime", 0) / 1e3 for entry in _entries(report)), default=0.0
     )
-    return float(report.get("timestamp", 0)) - took_s
+    return float(report.get("timestamp", 0)) - (0.0 if _served(report) else took_s)
+
+
+def _served(report: Mapping[str, Any]) -> bool:
+    """Return whether it is a client's, who dates it when it tells its servers to begin (fio_start_all_clients)."""
+    return "client_stats" in report
+
+
+def _common(report: Mapping[str, Any], entry: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the options of all jobs of an entry's server: a newer client of several servers has a table for each."""
+    options: Any = report.get("global options", {})
+    if not isinstance(options, list):
+        return options
+    tables = cast("list[Mapping[str, str]]", options)
+    own = [table for table in tables if _place(table) == _place(entry)]
+    return {name: value for table in own for name, value in table.items() if name not in _PLACE}
+
+
+def _place(table: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(table.get(name) for name in _PLACE)
 
 
 def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
     entries = [_divided(_agreed(entry)) for entry in fio.jobs_of(report)]
-    exact = "timestamp_ms" in report
-    ended_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
-    doubts = () if exact else (TIMES.fio_to_a_second(),)
-    common: Mapping[str, str] = report.get("global options", {})
+    exact, served = "timestamp_ms" in report, _served(report)
+    dated_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
+    doubts: tuple[Doubt, ...] = () if exact or served else (TIMES.fio_to_a_second(),)
     laid: list[PlacedJob] = []
-    for host, host_entries in _by_host(entries, hints, several="client_stats" in report).items():
-        jobs, placement = placed([ReportedJob.of(host, entry, common) for entry in host_entries], ended_s)
+    for host, host_entries in _by_host(entries, hints, several=served).items():
+        reported = [ReportedJob.of(host, entry, _common(report, entry)) for entry in host_entries]
+        jobs, placement = placed(reported, dated_s, at_begin=served)
         laid += jobs
         doubts += placement
     doubts = tuple(dict.fromkeys(doubts))

@@ -16,6 +16,7 @@ from perjoule.workloads.imported.fio.load import ReportedJob, hidden_count, took
 AFTER_S = 1e-3  # fio counts whole milliseconds
 ELAPSED_S = 1.0  # fio's whole time is a whole number of seconds, rounded up
 START_S = 2.0  # that fio itself may take around its jobs
+MOST_PREPARED_S = 3600.0  # that servers may take before their jobs: they lay out files
 IDLE_S = 1.5  # of it, that the rounding of its whole time may add
 UNITS_S = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 UNCLEAR_GROUPS = (
@@ -64,10 +65,18 @@ class PlacedJob:
         )
 
 
-def placed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
-    """Return when each job of a client began, and doubts about it."""
+def placed(
+    jobs: Sequence[ReportedJob], dated_s: float, *, at_begin: bool = False
+) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
+    """Return when each job of a client began, and doubts about it.
+
+    Args:
+        jobs: of one client.
+        dated_s: when fio ended, or told its servers to begin (UTC).
+        at_begin: which of them.
+    """
     has_starts = all(job.entry.get("job_start") for job in jobs)
-    placed_jobs, doubts = (_stated if has_starts else _computed)(jobs, ended_s)
+    placed_jobs, doubts = (_stated if has_starts else _computed)(jobs, dated_s, at_begin)
     covered_s = max(member.ended_s for member in placed_jobs) - min(
         member.began_s - _ramp_s(member.job) for member in placed_jobs
     )
@@ -94,24 +103,30 @@ def batches(jobs: Sequence[PlacedJob]) -> Iterator[list[PlacedJob]]:
         yield batch
 
 
-def _stated(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
+def _stated(
+    jobs: Sequence[ReportedJob], dated_s: float, at_begin: bool
+) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     """Take the starts that fio reports, which it sets anew when a ramp ends (libfio.c, `reset_all_stats`); the
     clock is one that the user may choose.
     """
     placed_jobs = [
         PlacedJob(job, job.entry["job_start"] / 1e3, _group(job), delayed=_delayed(job)) for job in jobs
     ]
+    first_s = min(member.began_s - _ramp_s(member.job) for member in placed_jobs)
     last_s = max(member.ended_s for member in placed_jobs)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
-    early_s = (elapsed_s or last_s) + START_S
-    if -START_S <= ended_s - last_s <= early_s:
+    early_s = dated_s - (first_s if at_begin else last_s)
+    least_s, most_s = (-MOST_PREPARED_S, START_S) if at_begin else (-START_S, (elapsed_s or last_s) + START_S)
+    if least_s <= early_s <= most_s:
         return placed_jobs, ()
-    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (
-        TIMES.other_clock(),
+    return [replace(member, began_s=member.began_s + early_s) for member in placed_jobs], (
+        TIMES.other_clock(at_begin=at_begin),
     )
 
 
-def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
+def _computed(
+    jobs: Sequence[ReportedJob], dated_s: float, at_begin: bool
+) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     groups = [_group_from(0.0, list(members)) for _, members in groupby(jobs, key=_group)]
     spans_s = [max(member.ended_s for member in members) for members in groups]
     elapsed_s = max(_elapsed_s(job) for job in jobs)
@@ -126,7 +141,8 @@ def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJ
         (member.unclear for members in groups for member in members if member.unclear), ""
     )
     at_once = [doubt.id for doubt in doubts] == [TIMES.at_once.id]
-    begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
+    begin_s = dated_s if at_begin else dated_s - (max(spans_s) if at_once else sum(spans_s))
+    doubts += (TIMES.fio_told(),) if at_begin else ()
     shifted: list[PlacedJob] = []
     for members, span_s in zip(groups, spans_s, strict=True):
         shifted += [replace(member, began_s=member.began_s + begin_s, unclear=unclear) for member in members]
