@@ -92,6 +92,23 @@ def test_text_around_the_json_of_rados_bench_is_skipped(before: str, after: str)
     assert present(run.outcome).results[0].moved_bytes == 4107 * 65536
 
 
+def test_rados_bench_ended_before_it_removed_its_objects() -> None:
+    report = RADOS[RADOS.index("{") :]
+    texts = ("", "Removed 184 objects\nClean up completed and total clean up time :3.25\n")
+    moved = [
+        present(read("rados", {"a": f"{report}\n{text}"}, Told("a", ended_s=1000.0))[0].outcome)
+        for text in texts
+    ]
+    assert [outcome.ended_s for outcome in moved] == [1000.0, 996.75]
+    assert ["removed its objects" in outcome.doubts[0] for outcome in moved] == [True, False]
+
+
+def test_rados_bench_of_old_spells_a_latency_with_a_colon() -> None:
+    report = RADOS[RADOS.index("{") :].replace('"max_latency"', '"max_latency:"')
+    (run,) = read("rados", {"a": report}, Told("a", ended_s=1000.0))
+    assert present(run.outcome).results[0].latency_s["max"] == 0.015943
+
+
 def test_a_rados_bench_that_contradicts_its_bandwidth_is_refused() -> None:
     report = json.loads(RADOS[RADOS.index("{") :])
     report["write_size"] = str(int(report["write_size"]) // 1024)

@@ -172,9 +172,12 @@ class TimeDoubts(Kind):
         )
 
     @doubt
-    def rados_by_file(self) -> str:
-        """rados bench prints no date. Do not copy or touch its output before the import."""
-        return "rados bench reports no time of day: its end is taken to be when its file was written"
+    def rados_by_file(self, *, may_have_removed: bool = False) -> str:
+        """rados bench prints no date. Do not copy or touch its output, and write with --no-cleanup."""
+        removed = ", unless it removed its objects before (without --no-cleanup)" if may_have_removed else ""
+        return (
+            f"rados bench reports no time of day: its end is taken to be when its file was written{removed}"
+        )
 
     @doubt
     def io500_to_a_second(self) -> str:
