@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perjoule.model.doubts import TIMES
+from perjoule.model.doubts import TIMES, WORK
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.imported import ImportedRun, Told, read
@@ -149,6 +149,18 @@ def test_a_run_that_a_signal_ended_is_a_failed_one() -> None:
     cut = "fio: terminating on signal 2\n" + fio(job(write=moved(MIB, 7000)))
     assert [run.failure for run in runs(f"{complete}\n{cut}")] == ["", "fio was interrupted"]
     assert [run.failure for run in runs(f"{cut}\n{complete}")] == ["fio was interrupted", ""]
+
+
+def test_a_fio_that_went_on_after_errors_is_doubted_and_one_that_ended_by_one_has_failed() -> None:
+    """As recorded of a disk that refused once: fio states the first error of a job that it then ended well."""
+    text = (TRANSCRIPTS / "fio/errors/client-1.json").read_text()
+    (run,) = runs(text)
+    outcome = present(run.outcome)
+    assert [r.moved_bytes for r in outcome.results] == [41877504]
+    assert WORK.errors(host="a", count=1) in outcome.doubts
+    for change in (('"first_error" : 111', '"first_error" : 5'), ('"total_err" : 1', '"total_err" : 0')):
+        (ended,) = runs(text.replace(*change))
+        assert (ended.outcome, ended.failure) == (None, "fio failed (error 111)")
 
 
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:

@@ -195,9 +195,15 @@ def _by_host(
     return by_client
 
 
+def _ended_by(job: ReportedJob) -> int:
+    """Return the error that ended a job; 0 if it went on after its errors, of which fio then states the first."""
+    error, went_on = int(job.entry["error"]), job.entry.get("total_err")
+    return 0 if went_on and error == job.entry.get("first_error") else error
+
+
 def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) -> ImportedRun:
     jobs = [member.job for member in batch]
-    failed = next((int(job.entry["error"]) for job in jobs if job.entry["error"]), 0)
+    failed = next((error for job in jobs if (error := _ended_by(job))), 0)
     unclear = next((member.unclear for member in batch if member.unclear), "")
     results: tuple[ClientResult, ...] = ()
     against: list[Doubt] = []
