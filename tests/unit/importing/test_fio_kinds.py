@@ -163,6 +163,12 @@ def test_a_fio_that_went_on_after_errors_is_doubted_and_one_that_ended_by_one_ha
         assert (ended.outcome, ended.failure) == (None, "fio failed (error 111)")
 
 
+def test_what_fio_only_counted_is_no_load() -> None:
+    (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, "ioengine": "null"})))
+    assert run.outcome is None
+    assert "null only counts" in run.failure
+
+
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:
     def mix(readers: int) -> str:
         ways = [*(["read"] * readers), *(["write"] * (4 - readers))]

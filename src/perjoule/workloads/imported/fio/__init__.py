@@ -205,6 +205,8 @@ def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) ->
     jobs = [member.job for member in batch]
     failed = next((error for job in jobs if (error := _ended_by(job))), 0)
     unclear = next((member.unclear for member in batch if member.unclear), "")
+    if any(job.options.get("ioengine") == "null" for job in jobs):
+        unclear = "fio's engine null only counts, and moves nothing: measure with another one"
     results: tuple[ClientResult, ...] = ()
     against: list[Doubt] = []
     for host in dict.fromkeys(job.host for job in jobs):
