@@ -3,10 +3,13 @@ around them.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perjoule import importing
+from perjoule.importing.sources import sources
 from perjoule.model.doubts import TIMES, WORK
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
@@ -167,6 +170,18 @@ def test_what_fio_only_counted_is_no_load() -> None:
     (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, "ioengine": "null"})))
     assert run.outcome is None
     assert "null only counts" in run.failure
+
+
+def test_amounts_that_a_program_rewrote_are_whole_numbers_or_refused(tmp_path: Path) -> None:
+    text = fio(job(write=moved(8 * MIB, 2000)))
+    path = tmp_path / "a.json"
+    path.write_text(text.replace('"io_bytes": 8388608', '"io_bytes": 8.388608e+06'))
+    results = importing.create(tmp_path / "results")
+    importing.bring(results, sources([str(path)], "UTC")[0])
+    (record,) = results.records()  # of which no number may be another one's type
+    assert present(record.outcome).results[0].moved_bytes == 8 * MIB
+    with pytest.raises(WorkloadError, match=r"io_bytes of writes is 8388608\.5, which is no whole number"):
+        runs(text.replace('"io_bytes": 8388608', '"io_bytes": 8388608.5'))
 
 
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:

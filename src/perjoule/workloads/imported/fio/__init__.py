@@ -117,7 +117,7 @@ def _place(table: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
-    entries = [_divided(_agreed(entry)) for entry in fio.jobs_of(report)]
+    entries = [_divided(_agreed(_counted(entry))) for entry in fio.jobs_of(report)]
     exact, served = "timestamp_ms" in report, _served(report)
     dated_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
     doubts: tuple[Doubt, ...] = () if exact or served else (TIMES.fio_to_a_second(),)
@@ -129,6 +129,25 @@ def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
         doubts += placement
     doubts = tuple(dict.fromkeys(doubts))
     return tuple(_run(str(report["fio version"]), batch, doubts) for batch in batches(laid))
+
+
+def _counted(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a job whose amounts are whole numbers, which programs that rewrote a report may print as 8.388608e+06.
+
+    Raises ValueError: one is a fraction.
+    """
+    whole: dict[str, Any] = {}
+    for direction in set(entry) & {"read", "write", "mixed"}:
+        counts: dict[str, Any] = dict(entry[direction])
+        for name in set(counts) & {"io_bytes", "total_ios"}:
+            if isinstance(counts[name], float):
+                if not counts[name].is_integer():
+                    raise ValueError(
+                        f"its {name} of {direction}s is {counts[name]}, which is no whole number"
+                    )
+                counts[name] = int(counts[name])
+        whole[direction] = counts
+    return {**entry, **whole}
 
 
 def _agreed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
