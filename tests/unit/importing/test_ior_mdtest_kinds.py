@@ -421,6 +421,16 @@ def test_the_rate_of_the_fastest_rank_is_doubted(version: str, ranks: int, doubt
     assert any("fastest rank" in doubt for doubt in present(run.outcome).doubts) == doubted
 
 
+def test_mdtest_1_8_counts_its_nodes_in_other_words() -> None:
+    """It is the base of procurement benchmarks; its head is "on 2 nodes", and its table "SUMMARY:"."""
+    text = mdtest("1.8.4", "File creation     : 500 400 450 50", iterations=2)
+    old = text.replace("on 1 node(s)", "on 2 nodes").replace("SUMMARY rate:", "SUMMARY:")
+    found = runs(old, "mdtest")
+    assert [len(present(run.outcome).results) for run in found] == [2, 2]
+    took_s = [present(run.outcome).ended_s - present(run.outcome).began_s for run in found]
+    assert took_s == pytest.approx([2.0, 2.5])
+
+
 def test_loads_of_mdtest_that_differ_in_their_command_are_not_repetitions() -> None:
     row = CREATION.format("900 900 900")
     easy, hard, moved = (

@@ -1,5 +1,5 @@
 """mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest
-1.9 to 4.1)
+1.8 to 4.1)
 
 It reports its start to a second, in local time, and the rate of each operation; operations are placed one
 after another. Its table is not always of iterations: before 3.3 a rate is that of the fastest rank, and 3.3
@@ -42,7 +42,7 @@ NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-pro
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _ENDED = re.compile(r"^-- finished at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(
-    r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE
+    r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node(?:\(s\)|s)", re.MULTILINE
 )
 _QUOTED = re.compile(r'^Command line used: \S+ "', re.MULTILINE)  # as the mdtest of IOR 3.2 alone does
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
