@@ -7,7 +7,7 @@ https://www.kernel.org/doc/html/latest/admin-guide/devices.html
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -33,6 +33,7 @@ class DeviceKind:
     sums: re.Pattern[str]
 
 
+_NVME_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
 _SCSI = r"dev(?:8|6[5-9]|7[01]|12[89]|13[0-5])"
 _WHOLE = f"(?:{'|'.join(str(minor) for minor in range(0, 256, 16))})"
 
@@ -45,11 +46,11 @@ DISKS = DeviceKind(
         rf"|{_SCSI}-{_WHOLE}"
     ),
     # Partitions; loops, memory, CDs; device mapper (also as volume groups with their volumes, by persistent
-    # names, or by number), multipath, RAID, caches, DRBD, ZFS volumes; paths of NVMe multipath; boot areas of
-    # MMC
+    # names, or by number), multipath, RAID, caches, DRBD, ZFS volumes; devices over a network (RBD, NBD); paths of NVMe
+    # multipath; boot areas of MMC
     re.compile(
         r"(?:sd|hd|vd|xvd|dasd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|pmem\d+|cciss[/!]c\d+d\d+)p\d+|mmcblk\d+(?:boot\d+|rpmb)"
-        r"|(?:loop|ram|zram|sr|fd|scd|dm-|md|bcache|drbd|zd|mpath)\w*|nvme\d+c\d+n\d+(?:p\d+)?"
+        r"|(?:loop|ram|zram|sr|fd|scd|dm-|md|bcache|d?rbd|nbd|zd|mpath)\w*|nvme\d+c\d+n\d+(?:p\d+)?"
         rf"|{_SCSI}-(?!{_WHOLE}$)\d+|dev(?:1|2|7|9|11|25[1-4])-\d+|(?!dev\d+-\d+$)[\w.+]*\w-\S+"
     ),
     re.compile(r"(?!)"),
@@ -101,6 +102,7 @@ def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     Raises ValueError: there are too many to compare.
     """
     hardware = {name for name in rates if kind.hardware.fullmatch(name) and not kind.stacked.fullmatch(name)}
+    hardware |= set(_paths(rates))
     if not hardware:
         hardware = {name for name in rates if kind.sums.fullmatch(name)}
     unknown = {name for name in rates if name not in hardware and not kind.stacked.fullmatch(name)}
@@ -132,6 +134,14 @@ def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):
         return Chosen(frozenset(), f"{kind.noun} don't count: {_listed(sorted(rates))} are not hardware")
     return Chosen(frozenset(hardware))
+
+
+def _paths(rates: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """Yield the paths of NVMe multipath that stand for their drive, whose own name shows nothing on older kernels."""
+    for name in rates:
+        path = _NVME_PATH.fullmatch(name)
+        if path and not any(rates.get(f"nvme{path[1]}n{path[2]}", ())):
+            yield name
 
 
 def _twins(rates: Mapping[str, Sequence[float]], names: Collection[str]) -> list[tuple[str, str]]:

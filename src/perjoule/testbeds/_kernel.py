@@ -3,12 +3,16 @@ https://docs.kernel.org/filesystems/proc.html
 """
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 
 _MOST_BYTES = 256 * 1024
 
 _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
+# a way by which the kernel reaches an NVMe drive of several controllers, beside "nvme0n1" itself
+_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
+_IMAGE = re.compile(r"rbd\d+")  # of Ceph, whose bytes are those of its servers' disks
 
 
 def cpu_ticks(stat: str) -> int:
@@ -28,8 +32,18 @@ def switches_count(text: str) -> int | None:
 
 
 def hardware(folder: Path) -> set[str]:
-    """Return the names below a folder of /sys that are hardware, and not made from others."""
-    return {path.parent.name for path in folder.glob("*/device")}
+    """Return the names below a folder of /sys that are hardware, and not made from others.
+
+    Ports of a switch on a board (DSA) are linked to the interface that counts their frames, too.
+    """
+    return {path.parent.name for path in folder.glob("*/device") if not _linked(path.parent)}
+
+
+def _linked(folder: Path) -> bool:
+    try:
+        return (folder / "iflink").read_text() != (folder / "ifindex").read_text()
+    except OSError:
+        return False
 
 
 def network_bytes(net_dev: str, hardware: Collection[str]) -> tuple[int, int]:
@@ -50,9 +64,12 @@ def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
     """Read the bytes read and written by these disks, and their time with requests in flight (in s), summed
     over them.
 
-    The text of /proc/diskstats has sectors of 512 bytes, and ms.
+    The text of /proc/diskstats has sectors of 512 bytes, and ms. Of a drive with paths (NVMe multipath) these count,
+    which all kernels do; some count its own name beside them.
     """
-    rows = [fields for line in diskstats.splitlines() if (fields := line.split())[2] in disks]
+    rows_of = {fields[2]: fields for line in diskstats.splitlines() if (fields := line.split())[2] in disks}
+    drives = {f"nvme{path[1]}n{path[2]}" for path in map(_PATH.fullmatch, rows_of) if path}
+    rows = [row for name, row in rows_of.items() if name not in drives and not _IMAGE.fullmatch(name)]
     read_sectors, written_sectors, busy_ms = (sum(int(row[field]) for row in rows) for field in (5, 9, 12))
     return read_sectors * 512, written_sectors * 512, busy_ms / 1e3
 

@@ -42,6 +42,7 @@ def rate(found: Counted, quantity: str) -> float | None:
         ["nvme0n1", "nvme0n1p2", "nvme0c0n1"],
         ["sdb", "drbd0", "bcache0", "zd0", "md127", "dm-3", "loop7", "mpatha"],
         ["vda", "vda1", "vg0-lv_data"],
+        ["sda", "rbd0", "rbd0p1", "nbd3"],
         ["mmcblk0", "mmcblk0p1", "mmcblk0boot0"],
         ["cciss/c0d0", "cciss/c0d0p2"],
         ["sdaa"],
@@ -52,6 +53,24 @@ def rate(found: Counted, quantity: str) -> float | None:
 )
 def test_bytes_of_a_disk_count_once(disks: list[str], tmp_path: Path) -> None:
     found = counted(tmp_path, sadf(dict.fromkeys(disks, 10240.0), ETH0))
+    assert rate(found, "disk_written") == BYTES_PER_S
+    assert found.doubts == ()
+
+
+@pytest.mark.parametrize(
+    "disks",
+    [
+        {"nvme0n1": 0.0, "nvme0c0n1": 10240.0},
+        {"nvme0n1": 0.0, "nvme0c0n1": 5120.0, "nvme0c1n1": 5120.0},
+        {"nvme0c0n1": 10240.0},
+        {"nvme0n1": 0.0, "nvme0c0n1": 5120.0, "nvme1n1": 5120.0},
+    ],
+    ids=str,
+)
+def test_paths_of_a_drive_count_where_its_own_name_shows_nothing(
+    disks: dict[str, float], tmp_path: Path
+) -> None:
+    found = counted(tmp_path, sadf(disks, ETH0))
     assert rate(found, "disk_written") == BYTES_PER_S
     assert found.doubts == ()
 
@@ -116,7 +135,7 @@ def test_an_interface_of_any_name_that_may_be_built_from_hardware_is_not_guessed
 
 
 @pytest.mark.parametrize(
-    "disks", [{"dev259-0": 10240.0, "dev259-1": 10240.0}, {"dm-0": 10240.0}, {"sda": 10240.0, "rbd0": 9000.0}]
+    "disks", [{"dev259-0": 10240.0, "dev259-1": 10240.0}, {"dm-0": 10240.0}, {"sda": 10240.0, "skd0": 9000.0}]
 )
 def test_disks_of_unknown_kind_are_not_guessed_at(disks: dict[str, float], tmp_path: Path) -> None:
     found = counted(tmp_path, sadf(disks, ETH0))

@@ -609,6 +609,28 @@ def test_disk_bytes_and_busy_time_count_whole_disks_alone() -> None:
     )
     text = f" 254 0 vda {whole}\n 254 1 vda1 {part}\n 7 0 loop0 {loop}\n"
     assert _kernel.disk_work(text, {"vda"}) == (16 * 512, 32 * 512, 0.25)
+    image = f" 252 0 rbd0 {whole}\n"  # of which the kernel says that it is hardware
+    assert _kernel.disk_work(text + image, {"vda", "rbd0"}) == (16 * 512, 32 * 512, 0.25)
+
+
+@pytest.mark.parametrize("counted", [0, 16], ids=["kernels before", "kernels since"])
+def test_a_drive_of_several_controllers_counts_once_whether_its_own_name_counts_or_not(counted: int) -> None:
+    """As on hosts with NVMe multipath: a path that no device file has counts, and on newer kernels the drive, too."""
+    path, drive = (f"9 0 {sectors} 5 9 0 {sectors} 9 0 250 700" for sectors in (16, counted))
+    text = f" 0 0 nvme0c33n1 {path}\n 259 1 nvme0n1 {drive}\n 259 5 nvme1n1 {path}\n"
+    assert _kernel.disk_work(text, {"nvme0c33n1", "nvme0n1", "nvme1n1"}) == (32 * 512, 32 * 512, 0.5)
+    assert _kernel.disk_work(text, {"nvme0n1"}) == (counted * 512, counted * 512, 0.25)
+
+
+def test_ports_of_a_boards_switch_count_at_the_interface_that_they_are_linked_to(tmp_path: Path) -> None:
+    for name, own, link in (("eth0", 2, 2), ("lan0", 3, 2), ("wan", 4, 2), ("eth1", 5, 5), ("lo", 1, 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ifindex").write_text(f"{own}\n")
+        (tmp_path / name / "iflink").write_text(f"{link}\n")
+        if name != "lo":
+            (tmp_path / name / "device").mkdir()
+    (tmp_path / "sda/device").mkdir(parents=True)
+    assert _kernel.hardware(tmp_path) == {"eth0", "eth1", "sda"}
 
 
 def test_this_machine_is_one_client_and_serves_itself() -> None:

@@ -171,7 +171,12 @@ echo "kernel $system $release $HOSTTYPE"
 (approach "$1/cluster" || echo "unsafe $why") 2> /dev/null
 for tool in flock findmnt losetup ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
-for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
+for net in /sys/class/net/*/device; do # a port of a switch on a board is linked to the interface that counts for it
+  net=${net%/device} iflink="" ifindex=""
+  [ -e "$net/device" ] || continue
+  { read -r iflink < "$net/iflink" && read -r ifindex < "$net/ifindex"; } 2> /dev/null
+  [ "$iflink" != "$ifindex" ] || echo "interface ${net##*/}"
+done
 tracking="" synchronized=""
 if type -P chronyc > /dev/null; then tracking=$(chronyc -c tracking 2> /dev/null); fi
 if [ -d /run/systemd/system ]; then synchronized=$(timeout 3 timedatectl show --property=NTPSynchronized 2> /dev/null); fi
