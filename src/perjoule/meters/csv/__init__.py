@@ -36,7 +36,7 @@ from perjoule.meters.csv.growing import Growing, dated_s, stopped
 from perjoule.meters.csv.log import DeclaredLog
 from perjoule.meters.csv.moments import LogSample
 from perjoule.meters.csv.names import is_start
-from perjoule.meters.csv.readings import Kept, contradiction, doubts, of_trial
+from perjoule.meters.csv.readings import KeptReadings, contradiction, doubts, of_trial
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, Rows, separator, uncut
 from perjoule.meters.csv.times import Kind, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
@@ -236,7 +236,7 @@ class Csv(Declared):
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the rows that arrive during the block, and judge them together at its end."""
-        kept = Kept(sink)
+        kept = KeptReadings(sink)
         with super().record(hosts, kept) as meter_doubts:
             yield meter_doubts
             time.sleep(self.wait_s or 0.0)

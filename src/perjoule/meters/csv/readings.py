@@ -73,7 +73,7 @@ def of_trial(meter: "Csv", t_s: Floats, values: Floats) -> tuple[Doubt, ...]:
     return doubts(meter, t_s, values)
 
 
-class Kept(Sink):
+class KeptReadings(Sink):
     """Keeps the times and numbers of samples that it passes on, to be judged together."""
 
     def __init__(self, sink: Sink) -> None:
