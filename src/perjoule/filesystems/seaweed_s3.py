@@ -100,7 +100,7 @@ class _SeaweedS3(BehindGateways[SeaweedS3], SeaweedCluster[SeaweedS3]):
     def configure(self) -> None:
         """Have each client put an object, with which its bucket exists, and give it volumes on all servers."""
         super().configure()
-        self.level(bucket.name for bucket in self.buckets.values())
+        self.grow_volumes(bucket.name for bucket in self.buckets.values())
 
     def absent(self) -> str:
         return super().absent() or self.silent()

@@ -83,7 +83,7 @@ class _SeaweedFS(SeaweedCluster[SeaweedFS]):
         """Have a client write, with which the collection exists, and give it volumes on all servers."""
         client = self.hosts.clients[0]
         self.daemons.retry("a first write", lambda: self.write_first(client))
-        self.level([COLLECTION])
+        self.grow_volumes([COLLECTION])
 
     def report(self) -> dict[str, Json]:
         return {

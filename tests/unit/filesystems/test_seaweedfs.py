@@ -139,7 +139,7 @@ def test_a_small_disk_has_volumes_for_the_buckets_of_all_clients_and_folders_the
 def test_each_server_gets_the_volumes_that_it_lacks_of_those_asked_for() -> None:
     deployment, metadata, _ = made(volumes=3)
     metadata.held = {1: [1]}
-    deployment.level(["perjoule", "other"])
+    deployment.grow_volumes(["perjoule", "other"])
     assert [line for line in metadata.asked if "grow" in line] == [
         f"volume.grow -collection {collection} -count {count} -dataNode 10.0.0.{server}:8080"
         for collection, server, count in (

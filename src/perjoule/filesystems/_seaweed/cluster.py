@@ -88,7 +88,7 @@ class SeaweedCluster(Deployment[S], TellsHealth):
         held, chunks = answers.volumes(listed), answers.chunks(listed)
         return tuple(host.name for host in self.bearers if held.get(host.address, set()) & chunks)
 
-    def level(self, collections: Iterable[str]) -> None:
+    def grow_volumes(self, collections: Iterable[str]) -> None:
         """Give each server as many volumes of each collection as were asked for.
 
         By itself, the master chooses them by chance, as it does here for further copies. Each collection has
