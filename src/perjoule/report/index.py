@@ -16,7 +16,7 @@ from perjoule.model.units import clients_text
 from perjoule.report.document import document
 from perjoule.results.limitations import SIMULATED, graded, simulated_notes
 from perjoule.results.table import Table, few, printed_number, with_meter
-from perjoule.statistics.modes import summarised_by_median
+from perjoule.statistics.modes import by_median
 from perjoule.store import Results
 from perjoule.views.content import Content
 
@@ -62,14 +62,14 @@ def index(title: str, entries: Sequence[IndexEntry]) -> str:
     for name, key in zip(("throughput", "efficiency"), RANKED, strict=True):
         if bests := [(entry, cell) for entry in ordered if (cell := entry.best(key))]:
             metric = metric_of(key)
-            by_median = [cell for _, cell in bests if summarised_by_median(cell)]
+            medians = by_median(cell for _, cell in bests)
             names = [entry.name for entry in ordered if simulated_notes(entry.content.cells)]
             notes = [
                 "mean and 95 % interval; each on its own hosts",
-                *([MEDIANS] if by_median else []),
+                *([MEDIANS] if medians else []),
                 *([f"{SIMULATED}: {few(names)}"] if names else []),
             ]
-            bars = [Best(entry.name, _named(cell), drawn(cell, key, by_median)) for entry, cell in bests]
+            bars = [Best(entry.name, _named(cell), drawn(cell, key, medians)) for entry, cell in bests]
             figures[name] = overview(bars, metric, f"Best {metric.unit.symbol} of each campaign", notes)
     return document(
         "index.html",

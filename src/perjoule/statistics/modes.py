@@ -13,7 +13,7 @@ Three repetitions show no modes, and a mode into which a share q of the repetiti
 q)^n of all samples.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import exp, fsum, log
@@ -131,6 +131,11 @@ def summarised_by_median(cell: Cell) -> bool:
     from one another.
     """
     return in_modes(cell) or any(wide(cell.metrics[key]) for key in SUMMARISED if key in cell.metrics)
+
+
+def by_median(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Return the rows whose repetitions have no useful mean."""
+    return tuple(filter(summarised_by_median, cells))
 
 
 def in_modes(cell: Cell) -> bool:

@@ -8,7 +8,7 @@ from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.format import number
 from perjoule.model.metrics import PEAK, RATES, THROUGHPUT, metric_of
-from perjoule.statistics.modes import summarised_by_median
+from perjoule.statistics.modes import by_median
 from perjoule.views.content import Content
 from perjoule.views.now import Now
 from perjoule.views.view import Live, View
@@ -36,7 +36,7 @@ def throughput(
         axis="all clients together",
         title="Throughput",
         notes=notes,
-        by_median=tuple(filter(summarised_by_median, cells)),
+        by_median=by_median(cells),
         printed=printed,
         bounds=[(peak, f"TPP{names} {number(peak / unit.per)} {unit.symbol}") for peak, names in of.items()],
     )

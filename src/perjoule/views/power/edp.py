@@ -7,7 +7,7 @@ from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import EDP_RATIO, metric_of
-from perjoule.statistics.modes import summarised_by_median
+from perjoule.statistics.modes import by_median
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
@@ -22,7 +22,7 @@ def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[P
         axis=f"{EDP.better} is better, logarithmic",
         title="Energy-delay product",
         notes=notes,
-        by_median=tuple(filter(summarised_by_median, cells)),
+        by_median=by_median(cells),
         printed=printed,
         bounds=[(1.0, "")],
         logarithmic=True,

@@ -7,7 +7,7 @@ from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import EFFICIENCY, PER_JOULE
-from perjoule.statistics.modes import summarised_by_median
+from perjoule.statistics.modes import by_median
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
@@ -26,7 +26,7 @@ def efficiency(
         axis=axis,
         title="Energy efficiency",
         notes=notes,
-        by_median=tuple(filter(summarised_by_median, cells)),
+        by_median=by_median(cells),
         printed=printed,
     )
 
