@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 PART = Metric(
     "part_{piece}_j",
-    "J of",
+    "J:",
     J,
-    "energy of both sides and the switch that went to: {piece}",
+    "energy of both sides and the switch, by what took it: {piece}",
     "lower",
     energy=True,
 )
