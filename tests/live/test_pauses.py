@@ -79,11 +79,12 @@ def programs(pattern: str) -> dict[int, str]:
 
 
 def loads(folder: Path) -> list[int]:
-    """The fio of the load, which waits for no gate any more, and not that of a layout."""
-    found = [
-        pid for pid, line in programs(f"^fio .*filename={folder}/files/").items() if "=layout-" not in line
+    """The fio of the load, once its prerun has noted that the gate opened; a layout has no prerun."""
+    return [
+        pid
+        for pid in programs(f"^fio .*--exec_prerun=.*filename={folder}/files/")
+        if any(noted.stat().st_size for noted in Path(f"/proc/{pid}/cwd").glob("*.prerun.txt"))
     ]
-    return [pid for pid in found if not programs(f"wait.sh .*/({'|'.join(('client-1', 'local'))})$")]
 
 
 def keeper(testbed: dict[str, Any]) -> int:
