@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 UNSIGNED = "UNSIGNED-PAYLOAD"
-STEP, STEPS = 4099, 65536  # bytes between begins of objects in the client's stream; steps until it repeats
+STEP, STEPS = 4099, 65536  # bytes between the begins of objects in the client's stream; until it repeats
 TIMEOUT_S = 60.0  # of one send or receive
 PAUSE_S = 0.05  # after an error that is tolerated
 LEAST_BYTES = 64 * 1024  # of a body that is received past Python's buffers
@@ -55,6 +55,14 @@ def drain(answer: http.client.HTTPResponse) -> None:
     """Read a body to its end, after which its connection takes the next request. Raises Refused: it is long."""
     if len(answer.read(MOST_ANSWER_BYTES + 1)) > MOST_ANSWER_BYTES:
         raise Refused("long answer", f"an answer has more than {MOST_ANSWER_BYTES} B: is it from a store?")
+
+
+def listed(text: str, name: str, *tags: str) -> Iterator[list[str]]:
+    """Read the entries of a list: what these tags have in each that has them all."""
+    for entry in re.findall(f"<{name}>((?:(?!<{name}>).)*?)</{name}>", text, re.S):
+        matches = [re.search(f"<{tag}>([^<]*)</{tag}>", entry) for tag in tags]
+        if all(matches):
+            yield [html.unescape(match[1]) for match in matches if match]
 
 
 class Store:
@@ -105,10 +113,8 @@ class Store:
         signed = {"host": self.name, "x-amz-content-sha256": UNSIGNED, "x-amz-date": now}
         headers = {"x-amz-date": now, "x-amz-content-sha256": UNSIGNED}
         headers["Authorization"] = self.signature(method, path, query, signed)
-        if body is not None:
-            headers["Content-Type"] = "application/octet-stream"
-        if reach:
-            headers["Range"] = reach
+        headers |= {"Content-Type": "application/octet-stream"} if body is not None else {}
+        headers |= {"Range": reach} if reach else {}
         self.connection.request(method, path + ("?" + query if query else ""), body=body, headers=headers)
         answer = self.connection.getresponse()
         if answer.status not in ok:
@@ -211,28 +217,16 @@ class Store:
         if (length := answer.getheader("Content-Length")) != str(size):
             raise Refused("wrong length", f"HEAD {name}: it has {length or 'no size'}, not {size} B")
 
-    def delete(self, name: str) -> None:
-        """Remove an object; a missing one is no error. Raises Refused."""
-        drain(self.request("DELETE", name, ok=(200, 204, 404)))
+    def delete(self, name: str, query: str = "") -> None:
+        """Remove an object, or an upload of one; a missing one is no error. Raises Refused."""
+        drain(self.request("DELETE", name, query=query, ok=(200, 204, 404)))
 
-    def uploads(self, prefix: str) -> list[tuple[str, str]]:
-        """List unfinished multipart uploads below a prefix, key and id of each, a page of them; none if the store
-        does not tell. Raises Refused.
-        """
+    def uploads(self, prefix: str) -> set[tuple[str, str]]:
+        """List a page of unfinished uploads below a prefix, key and id of each; none if the store does not tell."""
         query = f"prefix={quote(prefix, safe='-_.~')}&uploads="
         answer = self.request("GET", "", query=query, ok=(200, 403, 404, 405, 501))
-        text = answer.read(MOST_XML_BYTES).decode(errors="replace")
-        listed: list[tuple[str, str]] = []
-        for entry in re.findall("<Upload>((?:(?!<Upload>).)*?)</Upload>", text, re.S):
-            key, upload_id = (re.search(f"<{tag}>([^<]*)</{tag}>", entry) for tag in ("Key", "UploadId"))
-            if key and upload_id and html.unescape(key[1]).startswith(prefix):
-                listed.append((html.unescape(key[1]), html.unescape(upload_id[1])))
-        return listed
-
-    def abort(self, name: str, upload_id: str) -> None:
-        """End an unfinished upload; a missing one is no error. Raises Refused."""
-        query = f"uploadId={quote(upload_id, safe='-_.~')}"
-        drain(self.request("DELETE", name, query=query, ok=(200, 204, 404)))
+        pairs = listed(answer.read(MOST_XML_BYTES).decode(errors="replace"), "Upload", "Key", "UploadId")
+        return {(key, upload_id) for key, upload_id in pairs if key.startswith(prefix)}
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         """List the objects below a prefix, with their sizes. Raises Refused, also if there are too many."""
@@ -244,13 +238,11 @@ class Store:
             text = self.request("GET", "", query=query).read(MOST_XML_BYTES).decode(errors="replace")
             if "ListBucketResult" not in text:
                 raise Refused("no list", "the list of the bucket is not one: is it from a store?")
-            for entry in re.findall("<Contents>((?:(?!<Contents>).)*?)</Contents>", text, re.S):
-                key, size = (re.search(f"<{tag}>([^<]*)</{tag}>", entry) for tag in ("Key", "Size"))
-                if key and size:
-                    count += 1
-                    if count > MOST_OBJECTS:
-                        raise Refused("long list", f"the bucket lists more than {MOST_OBJECTS} objects")
-                    yield html.unescape(key[1]), int(size[1])
+            for key, size in listed(text, "Contents", "Key", "Size"):
+                count += 1
+                if count > MOST_OBJECTS:
+                    raise Refused("long list", f"the bucket lists more than {MOST_OBJECTS} objects")
+                yield key, int(size)
             more = re.search("<NextContinuationToken>([^<]*)</NextContinuationToken>", text)
             if "<IsTruncated>true</IsTruncated>" not in text or not more:
                 return
@@ -405,20 +397,14 @@ class ObjectLoad:
 def latencies_s(lengths_s: Iterable[float]) -> dict[str, float]:
     """Return mean, longest and percentiles: each the least length that so many percent do not exceed."""
     rows = sorted(lengths_s)
-    ranks = {f"p{permille / 10:g}": -(-permille * len(rows) // 1000) for permille in PERMILLES}
-    return {
-        "mean": sum(rows) / len(rows),
-        **{name: rows[rank - 1] for name, rank in ranks.items()},
-        "max": rows[-1],
-    }
+    percentiles = {f"p{rank / 10:g}": rows[-(-rank * len(rows) // 1000) - 1] for rank in PERMILLES}
+    return {"mean": sum(rows) / len(rows), **percentiles, "max": rows[-1]}
 
 
 def stored(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Count the objects below the prefix, and their bytes."""
-    count = size_bytes = 0
-    for _, object_bytes in store.names(order["prefix"]):
-        count, size_bytes = count + 1, size_bytes + object_bytes
-    return {"objects_count": count, "bytes": size_bytes}
+    sizes_bytes = [object_bytes for _, object_bytes in store.names(order["prefix"])]
+    return {"objects_count": len(sizes_bytes), "bytes": sum(sizes_bytes)}
 
 
 def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -427,9 +413,9 @@ def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused("", "no prefix: it would remove the whole bucket")
     names = [name for name, _ in store.names(order["prefix"]) if name.startswith(order["prefix"])]
     aborted: set[tuple[str, str]] = set()
-    while unfinished := {*store.uploads(order["prefix"])} - aborted:  # a page at a time
+    while unfinished := store.uploads(order["prefix"]) - aborted:
         for name, upload_id in unfinished:
-            store.abort(name, upload_id)
+            store.delete(name, f"uploadId={quote(upload_id, safe='-_.~')}")
         aborted |= unfinished
     for name in sorted(names, key=lambda name: -name.count("/")):  # last what says whose the others are
         store.delete(name)
