@@ -3,6 +3,7 @@ failed.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from perjoule import drivers
 from perjoule.drivers import together
-from perjoule.drivers.protocols import Elsewhere, Hosts, Mounted, Seeks, require_time
+from perjoule.drivers.protocols import Elsewhere, Hosts, Mounted, PassesOn, Seeks, require_time
 from perjoule.energy.hosts import serving
 from perjoule.execution import attached, layouts, pauses, settling, write_back
 from perjoule.execution.ageing import AgedDeployment
@@ -268,6 +269,14 @@ def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | Non
     return error
 
 
+def _moved_bytes(outcome: Outcome | None) -> Mapping[str, int]:
+    """Return the bytes of each client."""
+    moved_bytes = Counter[str]()
+    for result in outcome.results if outcome else ():
+        moved_bytes[result.host] += result.moved_bytes
+    return moved_bytes
+
+
 def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: Up | None = None) -> Record:
     """Return the record of an attempt; without `up`, of one whose file system could not be brought up."""
     trial, hosts = attempt.trial, up.hosts if up else Hosts(())
@@ -279,6 +288,8 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     if ended.states:
         redundancy = ended.states[0].redundancy
     amplification = filesystem.amplification(began) if up else None
+    if up and isinstance(up.mounted, PassesOn):
+        amplification = up.mounted.amplification(_moved_bytes(ended.outcome))
     made = Record(
         trial=trial,
         status="failed" if ended.failure else "valid",

@@ -4,14 +4,24 @@ Only data count: no headers, metadata, journals or caches. A read takes only dat
 here do while all servers are up.
 """
 
+from typing import NamedTuple
+
 from perjoule.model import Amplification, Flow, Redundancy
 
 
-def explained(redundancy: Redundancy, *, by_client: bool, hop_ratio: float = 0.0) -> Amplification:
-    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the
-    first one's server.
+class Hops(NamedTuple):
+    """Shares of users' bytes that gateways pass on to, or get from, another host."""
 
-    `hop_ratio` is the share of users' bytes that a gateway passes on to, or gets from, another host.
+    write_ratio: float = 0.0
+    read_ratio: float = 0.0
+
+
+NO_HOPS = Hops()
+
+
+def explained(redundancy: Redundancy, *, by_client: bool, hops: Hops = NO_HOPS) -> Amplification:
+    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the
+    first one's server, and of what passes gateways their hops.
 
     Whole copies are a code of one data part: each further copy is a parity part that equals it.
     """
@@ -27,14 +37,14 @@ def explained(redundancy: Redundancy, *, by_client: bool, hop_ratio: float = 0.0
         )
     write = Flow(
         client_sent_ratio=sent_ratio,
-        storage_received_ratio=sent_ratio + passed_ratio + hop_ratio,
-        storage_sent_ratio=passed_ratio + hop_ratio,
+        storage_received_ratio=sent_ratio + passed_ratio + hops.write_ratio,
+        storage_sent_ratio=passed_ratio + hops.write_ratio,
         disk_written_ratio=all_ratio,
     )
     read = Flow(
         client_received_ratio=1.0,
-        storage_received_ratio=gathered_ratio + hop_ratio,
-        storage_sent_ratio=1.0 + gathered_ratio + hop_ratio,
+        storage_received_ratio=gathered_ratio + hops.read_ratio,
+        storage_sent_ratio=1.0 + gathered_ratio + hops.read_ratio,
         disk_read_ratio=1.0,
     )
     return Amplification(write, read)

@@ -1,13 +1,16 @@
 """Buckets behind gateways that speak S3: each client has one with keys of its own, and uses gateways in turns."""
 
 from abc import abstractmethod
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from perjoule.drivers.protocols import Bucket, Host, Hosts, OffersBuckets
+from perjoule.drivers.protocols import Bucket, Host, Hosts, OffersBuckets, PassesOn
 from perjoule.filesystems._deployment import SHORT_S, Deployment, Options
+from perjoule.filesystems._flows import Hops
 from perjoule.machine import buckets
 from perjoule.machine.each import each
+from perjoule.model import HOPS, Amplification
 
 REGION = "us-east-1"  # which gateways take, whatever theirs is called
 FIRST = "perjoule-first/"
@@ -15,7 +18,12 @@ SHARED = "shared-credentials"  # file with the first user's keys, in the folder 
 CONNECT_S = 5  # to a gateway, at scale 1
 
 
-class BehindGateways(Deployment[Options], OffersBuckets):
+def own_ratio(gates: Collection[Host], holders: Collection[Host]) -> float:
+    """Return the share of objects that gateways expect on their own hosts, of each one copy."""
+    return len({*gates} & {*holders}) / max(1, len(gates) * len(holders))
+
+
+class BehindGateways(Deployment[Options], OffersBuckets, PassesOn):
     """A store with a bucket for each client, which mounts nothing. Healthy means also that each client has put
     an object. To be inherited before the servers' own class.
     """
@@ -27,11 +35,13 @@ class BehindGateways(Deployment[Options], OffersBuckets):
         super().__init__(options, hosts)
         self.directories = {}
         self.gates = self.gateway_hosts()
+        self.gate_of = {user.name: self.gates[n % len(self.gates)] for n, user in enumerate(hosts.users)}
+        self.hops: Mapping[str, Hops] = {}  # of each user; not known before it is mounted
         self.buckets = {
             # by number, as S3 has no capital letters in names of buckets
             user.name: Bucket(
                 f"perjoule-{number}",
-                f"http://{self.gates[number % len(self.gates)].address}:{self.port}",
+                f"http://{self.gate_of[user.name].address}:{self.port}",
                 REGION,
                 self.folder(user) / "credentials",
             )
@@ -41,6 +51,28 @@ class BehindGateways(Deployment[Options], OffersBuckets):
     @abstractmethod
     def gateway_hosts(self) -> tuple[Host, ...]:
         """Return the hosts of gateways."""
+
+    @abstractmethod
+    def hop_ratios(self) -> Mapping[str, Hops]:
+        """Return the hops of each user's bytes, as data are placed; {}: not known."""
+
+    def note(self) -> None:
+        """Record also the hops."""
+        super().note()
+        self.hops = self.hop_ratios()
+        self.facts = {**self.facts, HOPS: {name: hops._asdict() for name, hops in self.hops.items()}}
+
+    def amplification(self, moved_bytes: Mapping[str, int]) -> Amplification | None:
+        """Derive it from the hops of those who moved any."""
+        movers = {name: count for name, count in moved_bytes.items() if name in self.hops}
+        if not (total_bytes := sum(movers.values())):
+            return None
+        weights = {name: count / total_bytes for name, count in movers.items()}
+        mean = Hops(
+            sum(weight * self.hops[name].write_ratio for name, weight in weights.items()),
+            sum(weight * self.hops[name].read_ratio for name, weight in weights.items()),
+        )
+        return self.options.explained(self.hosts, mean)
 
     def bucket(self, client: str) -> Bucket:
         """Its own."""

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts
 from perjoule.filesystems import _ageing
 from perjoule.filesystems._deployment import Deployment
-from perjoule.filesystems._flows import explained
+from perjoule.filesystems._flows import NO_HOPS, Hops, explained
 from perjoule.filesystems._journals import Beneath
 from perjoule.machine.disks import needs
 from perjoule.machine.mirrors import STEAD, WAYS, check
@@ -88,7 +88,11 @@ class Deployed(FileSystem):
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """Derive from the redundancy which bytes move."""
-        return explained(self.redundancy(hosts), by_client=self.copied_by_client)
+        return self.explained(hosts)
+
+    def explained(self, hosts: Hosts, hops: Hops = NO_HOPS) -> Amplification:
+        """Return which bytes move if gateways pass on, or get, these shares of them."""
+        return explained(self.redundancy(hosts), by_client=self.copied_by_client, hops=hops)
 
     def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
         """Return the hosts that its deployment declares."""

@@ -16,9 +16,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Access, Check, Host, Hosts, Port
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import CephCluster
+from perjoule.filesystems._ceph.cluster import PG_LIST, CephCluster
 from perjoule.filesystems._ceph.commands import gateway_name
-from perjoule.filesystems._gateways import BehindGateways
+from perjoule.filesystems._flows import Hops
+from perjoule.filesystems._gateways import BehindGateways, own_ratio
 from perjoule.machine import buckets
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
@@ -70,13 +71,10 @@ class Rgw(ceph.Ceph):
         """Return the hosts of gateways."""
         return hosts.at(self.gateways)
 
-    def amplification(self, hosts: Hosts) -> Amplification | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Derive it, with the hop through a gateway; None with gateways beside data, as which objects begin on
-        their gateway's own host is chance: of some hundred objects that is 2 % of the bytes and more.
-        """
-        if {*self.gates(hosts)} & {*self.data_hosts(hosts)}:
-            return None
-        return self.explained(hosts, 1.0)
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """Derive it, with the hop to the first copy or part: by chance, that is on the gateway's own host."""
+        hop_ratio = 1 - own_ratio(self.gates(hosts), self.data_hosts(hosts))
+        return self.explained(hosts, Hops(hop_ratio, hop_ratio))
 
     def stored(self, hosts: Hosts) -> None:
         """None: each gateway is a station of its own, which predictions and plans lack."""
@@ -130,6 +128,18 @@ class _Rgw(BehindGateways[ceph.Ceph], CephCluster):
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "gateways": [host.name for host in self.gates]}
+
+    def hop_ratios(self) -> dict[str, Hops]:
+        """Return them by the first OSDs of data's placement groups, with which alone gateways speak."""
+        pools, listed = self.ask([[{"prefix": "osd lspools"}, PG_LIST]])[0]
+        (number,) = (pool["poolnum"] for pool in pools if pool["poolname"] == DATA_POOL)
+        primaries = answers.primaries(listed, number)
+
+        def hops(gate: Host) -> Hops:
+            ratio = 1 - sum(primaries.get(osd.id, 0.0) for osd in self.layout.osds if osd.host == gate.name)
+            return Hops(ratio, ratio)
+
+        return {name: hops(gate) for name, gate in self.gate_of.items()}
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold an object's data, by BUCKET/KEY: of its parts' copies, first parts

@@ -14,8 +14,9 @@ from typing import ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Hosts
-from perjoule.filesystems._flows import explained
-from perjoule.filesystems._gateways import BehindGateways
+from perjoule.filesystems._flows import Hops
+from perjoule.filesystems._gateways import BehindGateways, own_ratio
+from perjoule.filesystems._seaweed import parse as answers
 from perjoule.filesystems._seaweed.cluster import SeaweedCluster
 from perjoule.filesystems._seaweed.options import Seaweed
 from perjoule.machine import buckets
@@ -26,6 +27,7 @@ EXAMPLE = '[[filesystem]]\nkind = "seaweed_s3"\nreplication = "001"\n'
 
 GATEWAY = 8333  # port
 RIGHTS = ("Read", "Write", "List")
+WRITES_COPIES = (4, 37)  # release since which a gateway does
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -59,13 +61,10 @@ class SeaweedS3(Seaweed):
         """Return the hosts of gateways."""
         return (hosts.metadata,) if self.gateways == "metadata" else self.data(hosts)
 
-    def amplification(self, hosts: Hosts) -> Amplification | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Derive it, with the hop through a gateway; None with gateways beside data, as how many of a byte's
-        volumes are on its gateway's own host is SeaweedFS's choice.
-        """
-        if {*self.gates(hosts)} & {*self.data(hosts)}:
-            return None
-        return explained(self.redundancy(hosts), by_client=False, hop_ratio=1.0)
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """Derive it, with the hops to all copies and from one; by chance, they are on the gateway's own host."""
+        ratio = own_ratio(self.gates(hosts), self.data(hosts))
+        return self.explained(hosts, Hops(1 - self.copies_count * ratio, 1 - ratio))
 
     def stored(self, hosts: Hosts) -> None:
         """None: each gateway is a station of its own, which predictions and plans lack."""
@@ -104,6 +103,24 @@ class _SeaweedS3(BehindGateways[SeaweedS3], SeaweedCluster[SeaweedS3]):
 
     def absent(self) -> str:
         return super().absent() or self.silent()
+
+    def hop_ratios(self) -> dict[str, Hops]:
+        """Return them by the volumes of each bucket, which are written alike until some are full.
+
+        A gateway writes each copy itself, and reads any one; before 4.37 it wrote one, which a volume server
+        passed on. https://github.com/seaweedfs/seaweedfs/pull/10078
+        """
+        if answers.release(str(self.facts["version"])) < WRITES_COPIES and {*self.gates} & {*self.bearers}:
+            return {}
+        listed = self._ask("volume.list")
+
+        def hops(name: str) -> Hops:
+            held = answers.volumes(listed, self.buckets[name].name)
+            own = held.get(self.gate_of[name].address, set())
+            ratio = len(own) / len({number for numbers in held.values() for number in numbers})
+            return Hops(1 - ratio, 1 - ratio / self.options.copies_count)
+
+        return {name: hops(name) for name in self.buckets}
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "gateways": [host.name for host in self.gates]}

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Host, Hosts, Port
 from perjoule.filesystems._deployment import SHORT_S
+from perjoule.filesystems._flows import NO_HOPS, Hops
 from perjoule.filesystems._gateways import BehindGateways
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
@@ -104,6 +105,9 @@ class _VersityGw(BehindGateways[VersityGw]):
         (host,) = self.gates
         text = host.run(["versitygw", "--version"], timeout_s=SHORT_S).stdout
         return {**version(text), "gateways": [host.name], "keep_alive": self.options.keep_alive}
+
+    def hop_ratios(self) -> dict[str, Hops]:
+        return dict.fromkeys(self.buckets, NO_HOPS)
 
     def locate(self, path: Path) -> tuple[str, ...]:
         return self.data_hosts

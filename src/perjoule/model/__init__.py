@@ -46,7 +46,7 @@ from perjoule.model.records import (
     covered_s,
     least_real,
 )
-from perjoule.model.redundancy import WHOLE_FILE, Amplification, Flow, Redundancy
+from perjoule.model.redundancy import HOPS, WHOLE_FILE, Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement, Worn
 from perjoule.model.series import (
     DRIVE,
@@ -63,6 +63,7 @@ from perjoule.model.series import (
 
 __all__ = [
     "DRIVE",
+    "HOPS",
     "LEAST_COUNT",
     "OF_ROW",
     "OPTIONS",

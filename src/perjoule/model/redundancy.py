@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 WHOLE_FILE = float(2**63)  # bytes of a unit that lies on one group of hosts as a whole: larger than any file
+# Among the facts of a file system behind gateways: by client, the shares of its bytes that take a hop from
+# its gateway to another host, {"write_ratio": 0.75, "read_ratio": 0.75}.
+HOPS = "hop_ratios"
 
 
 @dataclass(frozen=True)

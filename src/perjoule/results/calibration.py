@@ -180,7 +180,8 @@ def _odds(record: Record, points: Iterable[Point]) -> Iterator[Odd]:
     ways: Mapping[Direction, Flow] = {"write": flows.write, "read": flows.read}
     for point in points:
         if flow := ways.get(point.direction):
-            yield point.direction, amplification.unexplained(flow, point.metrics)
+            chance_ratio = amplification.deviation_ratio(record)
+            yield point.direction, amplification.unexplained(flow, point.metrics, chance_ratio)
 
 
 def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:

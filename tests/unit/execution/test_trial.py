@@ -1,5 +1,6 @@
 """A trial on a deployment that is up."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import pytest
 
 from perjoule import campaign
-from perjoule.drivers.protocols import Hosts
+from perjoule.drivers.protocols import Hosts, PassesOn, planned
 from perjoule.execution import trial
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
-from perjoule.execution.trial import UnderWay, Up, keep_logs, starved
+from perjoule.execution.trial import Ended, UnderWay, Up, keep_logs, starved
+from perjoule.model import Amplification, ClientResult, Flow, Outcome
 from perjoule.model.errors import WorkloadError
 from scripted import ScriptedHost, ScriptedMount
 
@@ -93,3 +95,39 @@ def test_events_may_be_later_on_hosts_over_ssh(
         UnderWay(asked, Up(Hosts((host,)), ScriptedMount(host)), attempt, lambda _: None)
     assert made == [late_s]
     assert (LATE_S, LATE_OUTSIDE_S) == (0.05, 0.2)
+
+
+STORE = """
+name = "store"
+[testbed]
+kind = "virtual"
+[[filesystem]]
+kind = "rgw"
+[[workload]]
+kind = "s3"
+"""
+FLOWS = Amplification(Flow(client_sent_ratio=1.0, storage_sent_ratio=0.4), Flow())
+
+
+class Placed(ScriptedMount, PassesOn):
+    """A store that knows where its objects are."""
+
+    asked: Mapping[str, int]
+
+    def amplification(self, moved_bytes: Mapping[str, int]) -> Amplification:
+        self.asked = moved_bytes
+        return FLOWS
+
+
+def test_a_record_explains_bytes_by_where_its_store_has_put_them() -> None:
+    hosts, mounted = planned(["storage", "storage", "metadata", "client", "client"]), Placed()
+    attempt: Any = SimpleNamespace(trial=campaign.parse(STORE).trials[0], number=1)
+    results = tuple(
+        ClientResult(name, "write", 1.0, 2.0, size, 1) for name, size in [("client-1", 5), ("client-2", 7)]
+    )
+    kept = trial.record(attempt, Ended(None, Outcome("s3", results)), {}, Up(hosts, mounted))
+    assert mounted.asked == {"client-1": 5, "client-2": 7}
+    assert kept.amplification == FLOWS
+    plain = trial.record(attempt, Ended(None, Outcome("s3", results)), {}, Up(hosts, ScriptedMount()))
+    assert plain.amplification is not None
+    assert plain.amplification.write.storage_sent_ratio == 2  # by its options: a hop, and a second copy

@@ -1,5 +1,8 @@
 """Ceph's S3 gateways: layouts, keys, the parts of an object, and bytes through gateways."""
 
+import math
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import pytest
 from perjoule.drivers.protocols import planned
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph.conf import configuration
-from perjoule.filesystems._ceph.parse import parts
+from perjoule.filesystems._ceph.parse import parts, primaries
 from perjoule.filesystems.rgw import DATA_POOL, GATEWAY, INDEX_POOL, Rgw
 from places import transcript
 from typed import as_written
@@ -74,7 +77,6 @@ def test_bytes_pass_a_gateway_and_go_on_to_the_first_copy() -> None:
     """A byte comes to the gateway, goes on to an OSD, and each further copy goes on once more."""
     for copies_count in (1, 2, 3):
         flows = of(copies=copies_count).amplification(HOSTS)
-        assert flows is not None
         assert flows.write.client_sent_ratio == flows.read.client_received_ratio == 1
         assert flows.write.storage_received_ratio == 1 + 1 + (copies_count - 1)
         assert flows.write.storage_sent_ratio == 1 + (copies_count - 1)
@@ -82,10 +84,44 @@ def test_bytes_pass_a_gateway_and_go_on_to_the_first_copy() -> None:
         assert (flows.read.storage_received_ratio, flows.read.storage_sent_ratio) == (1, 1 + 1)
 
 
-def test_bytes_are_not_derived_where_gateways_are_beside_data() -> None:
-    assert of(gateways="storage").amplification(HOSTS) is None
-    for place in ("metadata", "storage"):
-        assert of(gateways=place, classes="together").amplification(HOSTS) is None
+def test_of_gateways_beside_data_each_has_a_quarter_of_first_copies_on_its_own_host() -> None:
+    for copies_count in (1, 2, 3):
+        flows = of(copies=copies_count, gateways="storage").amplification(HOSTS)
+        assert flows.write.storage_received_ratio == 1 + 3 / 4 + (copies_count - 1)
+        assert flows.write.storage_sent_ratio == 3 / 4 + (copies_count - 1)
+        assert (flows.read.storage_received_ratio, flows.read.storage_sent_ratio) == (3 / 4, 1 + 3 / 4)
+    coded = of(erasure="2+1", gateways="storage").amplification(HOSTS)
+    assert (coded.write.storage_received_ratio, coded.read.storage_received_ratio) == (
+        1 + 3 / 4 + 1,
+        3 / 4 + 1 / 2,
+    )
+    together = of(gateways="metadata", classes="together").amplification(HOSTS)
+    assert together.read.storage_received_ratio == 4 / 5
+
+
+@pytest.mark.parametrize("groups_count", [1, 2, 12, 16, 23, 64])
+def test_objects_begin_where_ceph_s_hash_deals_them(groups_count: int) -> None:
+    """`ceph_stable_mod` of src/include/ceph_hash.h and rados.h, over many hashes."""
+    firsts = [(7 * n + n // 5) % 4 for n in range(groups_count)]
+    others = [{"pgid": "1.0", "acting_primary": 9}, {"pgid": "12.3", "acting_primary": 9}]
+    groups = [{"pgid": f"2.{n:x}", "acting_primary": osd} for n, osd in enumerate(firsts)]
+    mask = 2 ** math.ceil(math.log2(groups_count)) - 1
+    hashes = random.Random(1).sample(range(2**32), 40_000)
+    dealt = Counter(firsts[h & mask if h & mask < groups_count else h & (mask >> 1)] for h in hashes)
+    found = primaries({"pg_stats": [*others, *groups]}, 2)
+    assert sum(found.values()) == 1
+    assert found == pytest.approx({osd: count / 40_000 for osd, count in dealt.items()}, abs=0.01)
+
+
+def test_hops_are_those_of_the_placement_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 groups, OSD 0 (storage-1) is first in 4, OSD 1 in 2, and the metadata host's in none."""
+    firsts = [0, 0, 0, 0, 1, 1, 2, 3]
+    listed = {"pg_stats": [{"pgid": f"5.{n:x}", "acting_primary": osd} for n, osd in enumerate(firsts)]}
+    pools = [{"poolnum": 5, "poolname": DATA_POOL}, {"poolnum": 6, "poolname": INDEX_POOL}]
+    for place, ratios in (("storage", [0.5, 0.75, 0.875, 0.875]), ("metadata", [1, 1, 1, 1])):
+        deployed = of(gateways=place).deployment(HOSTS)
+        monkeypatch.setattr(deployed, "ask", lambda stages: [[pools, listed]])
+        assert [*deployed.hop_ratios().values()] == [(ratio, ratio) for ratio in ratios]
 
 
 def test_gateways_have_fewer_threads_on_emulated_hosts_alone() -> None:

@@ -1,11 +1,14 @@
 from dataclasses import replace
+from math import inf
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from perjoule.filesystems import _flows
-from perjoule.measures.amplification import bounds, compare, unexplained
+from perjoule.measures.amplification import bounds, compare, deviation_ratio, unexplained
 from perjoule.measures.points import points
-from perjoule.model import Flow, Redundancy
+from perjoule.model import HOPS, Flow, Pattern, Redundancy
 
 MEASURED = {  # MooseFS, goal 2, two clients writing 48 MiB each: what a real trial gave
     "network_sent_client_ratio": 1.045,
@@ -104,6 +107,71 @@ def test_disks_have_three_percent_and_journals_and_networks_their_headers_too():
     assert bounds(flow, "disk_read_ratio") == pytest.approx((-0.03, 0.03))
     assert bounds(flow, "storage_received_ratio") == pytest.approx((0.97, 1 + 66 / 1448 + 0.03))
     assert bounds(flow, "storage_sent_ratio") == pytest.approx((-0.03, 66 / 2896 + 0.03))  # acknowledgements
+
+
+GATED = {"client-1": 0.25, "client-2": 0.75, "client-3": 1.0}  # shares of their bytes that take a hop
+
+
+def behind_gateways(
+    made,
+    *,
+    objects_count=90.0,
+    access: Literal["sequential", "random"] = "sequential",
+    hops=GATED,
+    direction="write",
+):
+    """Three clients that moved 600, 200 and 100 bytes, behind gateways of which two are beside data."""
+    moved = made.results(*[(10.0, 20.0)] * 3, direction=direction)
+    moved = tuple(replace(r, moved_bytes=size) for r, size in zip(moved, (600, 200, 100), strict=True))
+    whole = explained(made, copied(2, by_client=False), moved=moved)
+    facts = {"filesystem": {HOPS: {name: {f"{direction}_ratio": p} for name, p in hops.items()}}}
+    outcome = replace(whole.outcome, measured={"objects_count": objects_count} if objects_count else {})
+    return replace(
+        whole, facts=facts, outcome=outcome, traits=replace(whole.traits, pattern=Pattern(access=access))
+    )
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+def test_chance_scatters_what_takes_a_hop_as_much_as_a_simulation(made, direction):
+    """Of 90 equal objects, each on its gateway's own host or not: the share that hops, in 4000 loads."""
+    rng = np.random.default_rng(47)
+    loads = [rng.random((4000, count)) < p for count, p in zip((60, 20, 10), GATED.values(), strict=True)]
+    shares = np.hstack(loads).mean(axis=1)
+    record = behind_gateways(made, direction=direction)
+    assert deviation_ratio(record) == pytest.approx(shares.std(), rel=0.05)
+
+
+def test_without_gateways_beside_data_nothing_is_chance_and_of_uncounted_objects_anything_may_be(made):
+    assert deviation_ratio(made.record()) == deviation_ratio(made.record(status="failed")) == 0
+    assert deviation_ratio(behind_gateways(made, hops={"client-1": 1.0, "client-2": 0.0})) == 0
+    assert deviation_ratio(behind_gateways(made, hops=dict.fromkeys(GATED, 1.0), objects_count=0)) == 0
+    assert deviation_ratio(behind_gateways(made, objects_count=0)) == inf
+    assert deviation_ratio(behind_gateways(made, access="random")) == inf
+
+
+@pytest.mark.parametrize(
+    ("words", "doubted"),
+    [
+        ({}, []),  # 3 deviations are 0.13
+        ({"objects_count": 9000.0}, ["servers received more", "servers sent more"]),
+        ({"objects_count": 0}, []),
+    ],
+)
+def test_chance_widens_what_servers_may_move_and_nothing_else(made, words, doubted):
+    measured = {
+        **{"network_received_servers_ratio": 2.25, "network_sent_servers_ratio": 1.2},
+        **{"network_sent_client_ratio": 1.2, "disk_written_servers_ratio": 2.25},
+    }
+    record = behind_gateways(made, **words)
+    found = compare(record, "write", measured)
+    assert ("derived_network_sent_servers_ratio" in found.metrics) == (deviation_ratio(record) < inf)
+    always = ["clients sent more", "the servers' disks wrote more"]
+    subjects = sorted(doubt.partition(" than")[0].removeprefix("write: ") for doubt in found.doubts)
+    assert subjects == sorted([*always, *doubted])
+    odd = unexplained(record.amplification.write, {**measured, **found.metrics}, deviation_ratio(record))
+    assert len(odd) == 2 + len(doubted)
+    beside = bounds(record.amplification.write, "storage_sent_ratio", 0.1)
+    assert beside == pytest.approx((0.97 - 0.3, 1.03 + 0.3 + 66 / 1448 + 2 * 66 / 2896))
 
 
 def test_without_a_derivation_and_in_mixed_trials_nothing_is_compared(made):

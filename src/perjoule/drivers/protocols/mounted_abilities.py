@@ -10,7 +10,7 @@ from typing import ClassVar
 from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.filesystem import Bucket, UnmappedImage
 from perjoule.drivers.protocols.host import Host
-from perjoule.model import Aged, ClusterState, Json
+from perjoule.model import Aged, Amplification, ClusterState, Json
 
 
 class CachesOnServers(Ability):
@@ -150,6 +150,14 @@ class OffersBuckets(Ability):
     @abstractmethod
     def shared(self, client: str) -> Bucket:
         """Return the first client's, as this one may use it: for data of a job that all clients read."""
+
+
+class PassesOn(Ability):
+    """A store whose gateways pass on to other hosts a part of what clients move, and know which."""
+
+    @abstractmethod
+    def amplification(self, moved_bytes: Mapping[str, int]) -> Amplification | None:
+        """Return which bytes move per byte of these, by client, as the data are placed; None: not known."""
 
 
 class OffersImages(Ability):

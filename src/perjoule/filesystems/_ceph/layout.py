@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, ComputesBesides, Host, Hosts, Port, Tunable
 from perjoule.filesystems._ceph.tuning import require_permitted
-from perjoule.filesystems._flows import explained
+from perjoule.filesystems._flows import NO_HOPS, Hops
 from perjoule.filesystems._options import Deployed
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Amplification, Redundancy, passed_on
@@ -215,13 +215,9 @@ class Ceph(Deployed, ComputesBesides):
             for n, host in enumerate(places[: self.monitors_count])
         )
 
-    def amplification(self, hosts: Hosts) -> Amplification:
-        """The amplification of the data pool, or of any client's; objects in memory have no disk."""
-        return self.explained(hosts)
-
-    def explained(self, hosts: Hosts, hop_ratio: float = 0.0) -> Amplification:
-        """Return it with a share of bytes that a gateway passes on to other hosts."""
-        ratios = explained(self.redundancy(hosts), by_client=self.copied_by_client, hop_ratio=hop_ratio)
+    def explained(self, hosts: Hosts, hops: Hops = NO_HOPS) -> Amplification:
+        """Return that of the data pool, or of any client's; objects in memory have no disk."""
+        ratios = super().explained(hosts, hops)
         if self.store == "bluestore":
             return ratios
         return Amplification(

@@ -1,5 +1,6 @@
 """Parsers of Ceph's answers: pure functions over its JSON and its extended attributes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,6 +144,23 @@ def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) ->
         round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])])
         for group in groups
     )
+
+
+def primaries(listed: Mapping[str, Any], pool_number: int) -> dict[int, float]:
+    """Return the share of a pool's objects of which each OSD has the first copy or part, from `pg dump pgs`.
+
+    Objects are dealt by a hash. Where the number of placement groups is no power of 2, those that are not yet
+    split take twice as many. https://docs.ceph.com/en/pacific/rados/operations/placement-groups/
+    """
+    firsts = {
+        int(number, 16): int(group["acting_primary"])
+        for group in listed["pg_stats"]
+        for pool, _, number in [group["pgid"].partition(".")]
+        if int(pool) == pool_number
+    }
+    slots_count = 1 << (len(firsts) - 1).bit_length()
+    dealt = Counter(firsts[n if n in firsts else n - slots_count // 2] for n in range(slots_count))
+    return {osd: count / slots_count for osd, count in dealt.items()}
 
 
 def deep_scrubs(listed: Mapping[str, Any]) -> dict[str, str]:

@@ -12,6 +12,11 @@ def version(text: str) -> str:
     return match[1] if match else text.strip()
 
 
+def release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version: (4, 48) of "4.48"; () of one without."""
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))
+
+
 def volumes(text: str, collection: str | None = None) -> dict[str, set[int]]:
     """Return the volumes of each volume server that has any, by its address, from `volume.list`: of a
     collection, or all.
