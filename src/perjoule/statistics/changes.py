@@ -9,7 +9,7 @@ in a path.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.model import Campaign, Json, Record, Spec, value_at
+from perjoule.model import HOPS, Campaign, Json, Record, Spec, value_at
 
 ROOTS = (
     "filesystem",
@@ -43,6 +43,8 @@ _NO_CIRCUMSTANCE = (
     "facts.aged",  # what `filesystem.aged` came to
     "facts.testbed.cpu_cap_cores",  # follow from the hosts and from machine_mips_per_core, which is listed
     "facts.testbed.cpu_demand_ratio",
+    f"facts.filesystem.{HOPS}",  # as chance placed what is stored, and so are those
+    "facts.filesystem.volumes",
 )
 Values = dict[str, set[str]]
 

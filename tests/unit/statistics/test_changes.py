@@ -95,6 +95,14 @@ def test_what_daemons_count_or_draw_by_lot_is_not_a_circumstance(pair, name):
 
 
 @pytest.mark.parametrize(
+    ("name", "told"), [("volumes", False), ("hop_ratios", False), ("volume_bytes", True)]
+)
+def test_where_chance_placed_what_is_stored_is_not_a_circumstance(pair, name, told):
+    before, after = ({"filesystem": {name: {"storage-1": count}}} for count in (4, 3))
+    assert bool(found([pair(before, after)])) == told
+
+
+@pytest.mark.parametrize(
     ("name", "told"), [("clock", False), ("git", False), ("gitea", True), ("kernel", True)]
 )
 def test_time_and_our_own_version_are_no_circumstance(pair, name, told):
