@@ -292,7 +292,7 @@ def test_a_store_that_goes_on_talking_is_refused_and_not_listened_to() -> None:
         ):
             with pytest.raises(engine.Refused, match="more than 65536 B: is it from a store"):
                 ask()
-            store.close()
+            store.connection.close()
         server.shutdown()
 
 

@@ -149,7 +149,7 @@ def test_the_engine_gets_a_part_as_it_was_put(lab: Lab) -> None:
         assert got == content[first : first + size]
     with pytest.raises(engine.Refused, match="it has 10 B, not 11 B"):
         list(store.pieces("x", 11, bytearray(64), len(content) - 10))
-    store.close()
+    store.connection.close()
 
 
 BUSY, GONE = refusal("SlowDown", "less", 503), refusal("NoSuchKey", "gone", 404)

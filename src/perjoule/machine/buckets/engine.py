@@ -37,7 +37,7 @@ MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
 MOST_OBJECTS = 10_000_000  # in a list, which may have no end
 MOST_ANSWER_BYTES = 64 * 1024  # of a body that says nothing we need
 MOST_CHARACTERS = 300  # of an error
-MOST_KIND_CHARACTERS, MOST_KINDS = 80, 50  # of what errors are counted as, and how many such counts
+MOST_KIND_CHARACTERS, MOST_KINDS = 80, 50  # of what errors are counted as; how many such counts
 OTHERS = "others"  # the rest of them
 PERMILLES = (500, 950, 990, 999)
 MOVING = ("put", "get", "rand")  # operations of a load that move bytes
@@ -77,10 +77,6 @@ class Store:
         self.connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._signing = "", b""
 
-    def close(self) -> None:
-        """Close it; the next request connects again."""
-        self.connection.close()
-
     def signature(self, method: str, path: str, query: str, signed: Mapping[str, str]) -> str:
         """Return the Authorization of a request; `signed` are its headers in order of their names."""
         now, payload = signed["x-amz-date"], signed["x-amz-content-sha256"]
@@ -95,8 +91,7 @@ class Store:
         canonical = "\n".join((method, path, query, headers, names, payload))
         text = "\n".join(("AWS4-HMAC-SHA256", now, scope, hashlib.sha256(canonical.encode()).hexdigest()))
         seal = hmac.new(self._signing[1], text.encode(), "sha256").hexdigest()
-        credential = f"{self.key}/{scope}"
-        return f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={seal}"
+        return f"AWS4-HMAC-SHA256 Credential={self.key}/{scope}, SignedHeaders={names}, Signature={seal}"
 
     def request(
         self,
@@ -210,12 +205,12 @@ class Store:
         finally:
             wake_at(1)
 
-    def head(self, name: str, size: int) -> None:
+    def head(self, name: str, content: Any) -> None:
         """Ask for the attributes of an object. Raises Refused, also if it has another size."""
         answer = self.request("HEAD", name)
         drain(answer)
-        if (length := answer.getheader("Content-Length")) != str(size):
-            raise Refused("wrong length", f"HEAD {name}: it has {length or 'no size'}, not {size} B")
+        if (length := answer.getheader("Content-Length")) != str(len(content)):
+            raise Refused("wrong length", f"HEAD {name}: it has {length or 'no size'}, not {len(content)} B")
 
     def delete(self, name: str, query: str = "") -> None:
         """Remove an object, or an upload of one; a missing one is no error. Raises Refused."""
@@ -232,15 +227,13 @@ class Store:
         """List the objects below a prefix, with their sizes. Raises Refused, also if there are too many."""
         token, count = "", 0
         while True:
-            parts = {"list-type": "2", "prefix": prefix}
-            parts.update({"continuation-token": token} if token else {})
+            parts = {"list-type": "2", "prefix": prefix, **({"continuation-token": token} if token else {})}
             query = "&".join(f"{key}={quote(parts[key], safe='-_.~')}" for key in sorted(parts))
             text = self.request("GET", "", query=query).read(MOST_XML_BYTES).decode(errors="replace")
             if "ListBucketResult" not in text:
                 raise Refused("no list", "the list of the bucket is not one: is it from a store?")
             for key, size in listed(text, "Contents", "Key", "Size"):
-                count += 1
-                if count > MOST_OBJECTS:
+                if (count := count + 1) > MOST_OBJECTS:
                     raise Refused("long list", f"the bucket lists more than {MOST_OBJECTS} objects")
                 yield key, int(size)
             more = re.search("<NextContinuationToken>([^<]*)</NextContinuationToken>", text)
@@ -263,8 +256,7 @@ def credentials(path: str) -> tuple[str, str]:
     except OSError as error:
         raise Refused("", f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (KeyError, ValueError, configparser.Error):  # whose words may have lines of the file
-        form = "aws_access_key_id and aws_secret_access_key below [default]"
-        raise Refused("", f"{path} does not have {form}") from None
+        raise Refused("", f"{path} does not have aws_access_key_id and aws_secret_access_key") from None
 
 
 class Objects:
@@ -272,8 +264,7 @@ class Objects:
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         self.size, self.prefix = order["object_bytes"], order["prefix"]
-        count = self.size + STEPS
-        self._stream = memoryview(random.Random(order["seed"]).randbytes(count))
+        self._stream = memoryview(random.Random(order["seed"]).randbytes(self.size + STEPS))
 
     def name(self, number: int) -> str:
         """Return the key of an object."""
@@ -290,8 +281,7 @@ class ObjectLoad:
 
     def __init__(self, order: Mapping[str, Any], stores: list[Store]) -> None:
         self.order, self.stores, self.objects = order, stores, Objects(order)
-        self.turn = self.turns()
-        self.lock = threading.Lock()
+        self.turn, self.lock = self.turns(), threading.Lock()
         self.rows: list[list[tuple[float, float]]] = [[] for _ in stores]  # end and length of operations, s
         self.errors: Counter[str] = Counter()
         self.failed_s: list[float] = []  # when each of them was
@@ -311,8 +301,15 @@ class ObjectLoad:
     def work(self, number: int) -> None:
         """Do operations in one thread."""
         store, rows = self.stores[number], self.rows[number]
-        operation = self.order["operation"]
-        room = bytearray(min(self.objects.size, ROOM_BYTES) if operation in ("get", "rand") else 0)
+        room = bytearray(min(self.objects.size, ROOM_BYTES))
+        operations: Mapping[str, Callable[[str, Any], None]] = {
+            "put": store.put,
+            "head": store.head,
+            "delete": lambda name, _: store.delete(name),
+        }
+        operate = operations.get(
+            self.order["operation"], lambda name, content: store.get(name, content, room)
+        )
         self.ready.wait()
         self.go.wait()
         while True:
@@ -323,19 +320,12 @@ class ObjectLoad:
                 return
             name, content = self.objects.name(item), self.objects.content(item)
             try:
-                if operation == "put":
-                    store.put(name, content)
-                elif operation == "head":
-                    store.head(name, len(content))
-                elif operation == "delete":
-                    store.delete(name)
-                else:
-                    store.get(name, content, room)
+                operate(name, content)
                 ended_s = time.perf_counter()
                 rows.append((ended_s, ended_s - began_s))
             except (Refused, OSError, http.client.HTTPException) as error:
                 self.note(error, name)
-                store.close()
+                store.connection.close()  # the next request connects again
                 time.sleep(PAUSE_S)
             except Exception as error:  # or this thread would be missing, and the load only slower
                 self.fault = error

@@ -67,7 +67,7 @@ class ObjectConnection:
             ValueError: any other answer that was not asked for.
         """
         if time.monotonic() > self._used_s + IDLE_S:
-            self._store.close()
+            self._store.connection.close()
         try:
             yield
             self._used_s = time.monotonic()
@@ -84,5 +84,5 @@ class ObjectConnection:
 
     def _drop(self) -> None:
         """Close the connection; the next request makes another, after a pause."""
-        self._store.close()
+        self._store.connection.close()
         time.sleep(self._engine["PAUSE_S"])

@@ -222,7 +222,7 @@ def test_a_store_that_falls_silent_within_an_object_is_given_up(monkeypatch: pyt
             with pytest.raises(TimeoutError, match="timed out"):
                 client.get("x", memoryview(bytes(size)), bytearray(100_000))
         finally:
-            client.close()
+            client.connection.close()
             over.set()
             thread.join()
 
