@@ -2,6 +2,7 @@
 kernels` boots such).
 """
 
+import platform
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from perjoule.filesystems.nfs import MOUNT_PORT
 from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from typed import table
 
 pytestmark = pytest.mark.live
 by_the_kernel = pytest.mark.skipif(
@@ -25,7 +27,7 @@ by_the_kernel = pytest.mark.skipif(
 with_and_without_sync = pytest.mark.parametrize("options", [(), ("sync",)], ids=["async", "sync"])
 
 ASKED = """
-import os, sys
+import errno, os, sys
 os.chdir(sys.argv[1])
 assert os.listdir(".") == []
 os.mkdir("a"); os.mkdir("a/b", 0o750)
@@ -38,7 +40,10 @@ with open("a/f", "r+") as f:
 with open("a/f", "a") as f: f.write("y")
 assert open("a/f").read() == "xxy"
 os.link("a/f", "hard"); os.symlink("a/f", "soft")
-assert (open("hard").read(), open("soft").read(), os.readlink("soft"), os.stat("hard").st_nlink) == ("xxy", "xxy", "a/f", 2)
+assert (open("hard").read(), os.readlink("soft"), os.stat("hard").st_nlink) == ("xxy", "a/f", 2)
+if "nosymfollow" in sys.argv[2:]:
+    try: open("soft"); raise SystemExit("a link was followed")
+    except OSError as error: assert error.errno == errno.ELOOP, error
 os.chmod("hard", 0o600); assert os.stat("a/f").st_mode & 0o777 == 0o600
 os.chown("hard", 1, 2); assert (os.stat("hard").st_uid, os.stat("hard").st_gid) == (1, 2)
 os.utime("hard", ns=(1_000_000_007_000, 2_000_000_009_000))
@@ -179,10 +184,13 @@ def test_a_client_in_user_space_gives_back_what_was_written_by_it_and_by_another
 def test_a_client_in_user_space_does_what_programs_ask_of_a_file_system() -> None:
     with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
         client = hosts.clients[0]
-        said = client.run(
-            [sys.executable, "-c", ASKED, mounted.directories[client.name]], timeout_s=60
-        ).stdout
-        assert said == "all\n"
+        mounts = mounted.facts["mounts"]
+        assert isinstance(mounts, dict)
+        options = str(table(mounts[client.name])["options"]).split(",")
+        able = tuple(map(int, platform.release().split(".")[:2])) >= (5, 10)
+        assert ("nosymfollow" in options) == able
+        argv = [sys.executable, "-c", ASKED, mounted.directories[client.name], *options]
+        assert client.run(argv, timeout_s=60).stdout == "all\n"
 
 
 def test_no_other_user_of_a_client_says_that_he_is_root() -> None:

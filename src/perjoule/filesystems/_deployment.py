@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 CLOSED = (
     "closed"  # the folder of a mount: who could pass it might run a program that another host made root's
 )
+# A server may put a link in the place of a file: through none does a client's root write elsewhere.
+# https://man7.org/linux/man-pages/man8/mount.8.html
+NO_LINKS = ("mount", "-o", "remount,bind,nosymfollow")
 STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more, so it need not write them
 
 Options = TypeVar("Options", bound="Deployed")
@@ -410,6 +413,8 @@ class Deployment(
         client.run(["mkdir", "-p", place], timeout_s=SHORT_S)
         self._attached[client.name] = self.attach(client, place)
         self.daemons.wait(f"the mount on {client.name}", lambda: not self.unattached(client))
+        # where its kernel and mount can: Linux 5.10, util-linux 2.38
+        client.run([*NO_LINKS, place], timeout_s=SHORT_S, check=False)
 
     def write_first(self, client: Host) -> None:
         """Have a client write a file and remove it."""

@@ -227,6 +227,7 @@ def test_both_releases_are_brought_up_and_read_alike(release: int) -> None:
         assert str(mounted.facts["version"]).startswith(f"{release}.")
         assert mounted.locate(Path("/any")) == ("storage-1", "storage-2")
         assert able(mounted, WorksInBackground).busy() == ""
+    assert "mount -o remount,bind,nosymfollow /of/client-1/moosefs/closed/mnt" in cluster.told
 
 
 @pytest.mark.parametrize(

@@ -443,6 +443,9 @@ def test_nothing_is_mounted_elsewhere_or_with_rights(host: Installed, victim: st
         ["mount", "-t", "ext4", "-o", "suid", victim, place],
         ["mount", "-t", "overlay", "-o", "lowerdir=/etc", "none", place],
         ["mount", "-o", "remount,rw", "/"],
+        ["mount", "-o", "remount,bind,nosymfollow", "/etc"],
+        ["mount", "-o", "remount,bind,nosymfollow", "/etc", place],
+        ["mount", "-o", "remount,bind,nosymfollow,suid", place],
         ["mount", "-a"],
         ["mount", "--move", "/etc", place],
         ["mount", "-t", "nfs", "-o", "vers=4", "evil:/x", place],
@@ -467,6 +470,7 @@ def test_only_what_is_mounted_in_the_runs_folder_itself_is_unmounted(host: Insta
                 argv
             )
         assert host.root("mountpoint", "-q", nested).returncode == 0
+        assert asked(keeper, 8, "mount", "-o", "remount,bind,nosymfollow", disk) == b"0 "
         assert asked(keeper, 9, "umount", "--lazy", disk) == b"0 "
         assert host.root("grep", "-F", disk, "/proc/self/mountinfo").stdout == b""
 
