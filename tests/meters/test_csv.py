@@ -315,6 +315,14 @@ def test_a_log_that_is_not_there_is_reported(listen):
         listen({"kind": "csv", "path": "/nonexistent.csv", **DECLARED}, lambda h: True)
 
 
+@pytest.mark.timeout(30)
+def test_a_pipe_or_a_device_in_the_place_of_a_log_is_refused_and_not_waited_for(tmp_path, listen):
+    os.mkfifo(tmp_path / "log.csv")
+    for path in (tmp_path / "log.csv", "/dev/zero"):
+        with pytest.raises(PerjouleError, match="not a file, but a pipe or a device"):
+            listen({"kind": "csv", "path": str(path), **DECLARED}, lambda h: True)
+
+
 def test_the_watts_are_those_of_the_waveform(listen, noted):
     behaviour = noted(WAVE)
     with simulator.serve(behaviour) as options:

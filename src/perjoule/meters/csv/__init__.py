@@ -27,7 +27,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
-from perjoule.machine.untrusted import foreign_text, marked_encoding
+from perjoule.machine.untrusted import foreign_text, marked_encoding, opened
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters._unit_names import names_a_unit, other_unit
@@ -255,7 +255,7 @@ class Csv(Declared):
             )
         channel, replays = self.declared(extent), self.clock == "beginning"
         log = DeclaredLog(self, Clock(time.monotonic(), time.time()))
-        with self.path.expanduser().open("rb") as file:
+        with opened(self.path.expanduser()) as file:
             text, waiting = Growing(file, self.encoding), deque[LogSample]()
 
             def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[LogSample]:
