@@ -27,7 +27,6 @@ from perjoule.drivers.protocols import (
     TellsState,
     able,
 )
-from perjoule.filesystems._attached import CephTable
 from perjoule.machine import buckets
 from perjoule.model import Json
 
@@ -47,8 +46,6 @@ kind = "local"
 STORES = {"pool": "rados", "bucket": "rgw", "image": "rados"}
 ENDED_S = 60.0  # by when a killed program has been seen to end, and Ceph to have removed what it was told to
 QUESTIONS = ("auth ls", "osd dump", "config dump")
-# to which Ceph writes by itself
-OWN_POOLS = ("cephfs_metadata", "default.rgw.log", ".mgr", "device_health_metrics")
 # whether a pool can hold images, for which Ceph makes a snapshot, and removes it seconds later
 UNCHECKED = "--rbd_validate_pool=false"
 
@@ -136,11 +133,9 @@ class Folder(Production):
         """Of a Ceph once no removed file is left, which takes it a while; of others what they say of their parts."""
         if self.kind == "ceph":
             until_s = time.monotonic() + ENDED_S
-            while (snapshot := administered(self.hosts))["objects"][
-                "cephfs_data"
-            ] and time.monotonic() < until_s:
+            while (count := objects_count(self.hosts, "cephfs_data")) and time.monotonic() < until_s:
                 time.sleep(0.5)
-            return snapshot
+            return {**administered(self.hosts), "objects in cephfs_data": count}
         return dict(self.cluster().state().parts)
 
     def cluster(self) -> TellsState:
@@ -168,7 +163,6 @@ class Store(Production):
         return sorted(self.hosts.management.run(argv, timeout_s=60).stdout.splitlines())
 
     def administered(self) -> dict[str, Any]:
-        time.sleep(CephTable.late_s)  # by which the counts of objects are late
         return {**administered(self.hosts), "data": self.listed()}
 
 
@@ -185,13 +179,14 @@ def asked(hosts: Hosts, *questions: str) -> list[str]:
 
 
 def administered(hosts: Hosts) -> dict[str, Any]:
-    """What the administrator of a Ceph would miss, by question: users and their rights, pools, maps, settings; and
-    the objects of each pool to which Ceph writes nothing by itself, some seconds late.
-    """
-    *answers, df = asked(hosts, *QUESTIONS, "df")
-    counts = {row["name"]: row["stats"]["objects"] for row in json.loads(df)["pools"]}
-    objects = {pool: count for pool, count in counts.items() if pool not in OWN_POOLS}
-    return {**dict(zip(QUESTIONS, answers, strict=True)), "objects": objects}
+    """What the administrator of a Ceph would miss, by question: users and their rights, pools, maps, settings."""
+    return dict(zip(QUESTIONS, asked(hosts, *QUESTIONS), strict=True))
+
+
+def objects_count(hosts: Hosts, pool: str) -> int:
+    """How many objects Ceph counts in a pool, some seconds late."""
+    (df,) = asked(hosts, "df")
+    return next(row["stats"]["objects"] for row in json.loads(df)["pools"] if row["name"] == pool)
 
 
 @contextmanager

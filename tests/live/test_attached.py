@@ -56,7 +56,7 @@ def ceph() -> Iterator[Folder]:
 
 def test_a_cluster_is_measured_with_its_state_by_a_user_without_root_and_left_as_it_was(ceph: Folder) -> None:
     before = ceph.administered()
-    assert before["objects"]["cephfs_data"] == 0
+    assert before["objects in cephfs_data"] == 0
     record, _ = measured(ceph, "whole")
     assert doubted(record) == {}
     began, ended = record["states"]
