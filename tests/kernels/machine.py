@@ -19,7 +19,7 @@ FIRST = Path(__file__).with_name("first.sh")
 MEMORY = "6G"
 CPUS_COUNT = 2  # at most; fewer where this process may use fewer, as with taskset
 # Of builds beside the project, which come in as they are.
-PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR", "SEAWEEDFS"))
+PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR", "SEAWEEDFS", "GARAGE"))
 # What `make install` of BeeGFS writes has its client below lib/modules, by the kernel for which it was built.
 BESIDE = """\
 mkdir -p {path}; mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose {name} {path}

@@ -60,6 +60,7 @@ def numbers(ports: Sequence[str]) -> set[int]:
         ("nfs", {"client": "fuse"}),
         ("orangefs", {}),
         pytest.param("seaweedfs", {}, marks=pytest.mark.slow),
+        pytest.param("garage", {}, marks=pytest.mark.slow),
         pytest.param("versitygw", {}, marks=pytest.mark.slow),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_stated_work_replaces_the_profiles_and_one_without_either_is_refused()
         planning.answer(planning.parse(text.replace("failures = 1", "failures = 0") + beegfs))
 
 
-@pytest.mark.parametrize("kind", ["rgw", "seaweed_s3"])
+@pytest.mark.parametrize("kind", ["rgw", "seaweed_s3", "garage"])
 def test_no_plan_takes_the_networks_of_data_hosts_for_those_of_gateways(kind) -> None:
     text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
     text += (
