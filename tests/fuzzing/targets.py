@@ -87,6 +87,10 @@ RAW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "elbencho",
         {**ELBENCHO, "operation": "randread", "direct": True, "in_flight": 4},
     ),
+    "elbencho/objects-write": (
+        "elbencho",
+        {**ELBENCHO, "access": "buckets", "size": "192 MiB", "transfer": "6 MiB", "in_flight": 2},
+    ),
     "rados/bench": ("rados", {}),
     "rados/seq": ("rados", {"operation": "seq"}),
     "hep/local": ("hep", {}),

@@ -1,4 +1,4 @@
-"""elbencho itself, on virtual clients; on machines that have it on the PATH."""
+"""elbencho itself, on virtual clients; on machines that have it on the PATH, with S3 for objects."""
 
 import time
 from collections.abc import Iterator
@@ -8,11 +8,28 @@ import pytest
 
 from lacking import lacking
 from on_hosts import Shared
-from perjoule import drivers
-from perjoule.drivers.protocols import Hosts, Mounted, Testbed, Workload
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import (
+    Bucket,
+    FileSystem,
+    Host,
+    Hosts,
+    Mounted,
+    OffersBuckets,
+    Testbed,
+    Workload,
+)
+from perjoule.execution import runner
+from perjoule.measures.amplification import MEASURED, OPPOSITE, TOLERANCE_RATIO
+from perjoule.measures.points import points
 from perjoule.model import Json, Outcome
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import ProgramFailed, TransientError, WorkloadError
 from perjoule.model.units import MIB
+from perjoule.results.verification import verify
+from perjoule.store import create, open_results
+from perjoule.testbeds.local import LocalHost
+from s3_store import BUCKET, KEY, REGION, SECRET, S3Store, credentials, refusal, s3_store
+from scripted import ScriptedMount
 
 
 def elbencho(**options: Json) -> Workload:
@@ -22,7 +39,8 @@ def elbencho(**options: Json) -> Workload:
     return made
 
 
-MISSING = lacking(elbencho().checks())
+MISSING, MISSING_S3 = lacking(elbencho().checks()), lacking(elbencho(access="buckets").checks())
+needs_s3 = pytest.mark.skipif(bool(MISSING_S3), reason=MISSING_S3)
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
@@ -118,3 +136,177 @@ def test_nothing_is_written_below_a_mount_that_is_gone(hosts: Hosts, files: Path
     with pytest.raises(WorkloadError, match="gone"):
         elbencho().prepare(hosts.clients, mounted, tmp_path / "raw")
     assert not [*files.iterdir()]
+
+
+# Objects
+
+
+class OneBucket(ScriptedMount, OffersBuckets):
+    """A bucket in memory, whose every request is known."""
+
+    def __init__(self, store: S3Store, keys: Path) -> None:
+        super().__init__()
+        self.store, self.keys = store, keys
+
+    def bucket(self, client: str) -> Bucket:
+        return Bucket(BUCKET, self.store.endpoint, REGION, self.keys, f"{client}/")
+
+    def shared(self, client: str) -> Bucket:
+        return self.bucket(client)
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[OneBucket]:
+    with s3_store() as store:
+        yield OneBucket(store, credentials(tmp_path))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Host:
+    host = LocalHost(tmp_path / "client")
+    host.directory.mkdir()
+    return host
+
+
+OBJECTS: dict[str, Json] = {"access": "buckets", "size": "768 KiB", "transfer": "64 KiB"}  # each a request
+
+
+def object_trial(client: Host, mounted: OneBucket, raw: Path, **options: Json) -> tuple[Outcome, list[str]]:
+    """The outcome of a trial, and the requests of its window."""
+    raw.mkdir()
+    load = elbencho(**OBJECTS | options)
+    load.prepare([client], mounted, raw)
+    before_count = len(mounted.store.requests)
+    outcome = load.run([client], mounted, raw)
+    sent = [method for method, _ in mounted.store.requests[before_count:]]
+    return load.read_back([client], mounted, raw) or outcome, sent
+
+
+@needs_s3
+def test_each_object_is_put_once_and_got_in_ranges(
+    client: Host, mounted: OneBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "the-users-own")
+    mounted.store.objects["theirs"] = b"x"
+    outcome, sent = object_trial(client, mounted, tmp_path / "write")
+    assert sent == ["PUT"] * 12
+    assert outcome.note == "the store has all objects that it acknowledged"
+    assert outcome.measured == {"objects_count": 12}
+    assert [(r.moved_bytes, r.operations_count) for r in outcome.results] == [(768 * 1024, 12)]
+    contents = [content for name, content in mounted.store.objects.items() if name != "theirs"]
+    assert sorted(map(len, contents)) == [64 * 1024] * 12
+    assert len({*contents}) == 12, "no two objects are alike"
+    outcome, sent = object_trial(
+        client, mounted, tmp_path / "read", operation="read", in_flight=4, transfer="16 KiB"
+    )
+    assert sent == ["GET"] * 48, "all was laid out"
+    assert [(r.moved_bytes, r.operations_count) for r in outcome.results] == [(768 * 1024, 48)]
+    outcome, sent = object_trial(
+        client, mounted, tmp_path / "randread", operation="randread", transfer="4 KiB"
+    )
+    assert sent == ["GET"] * 192
+    assert [(r.moved_bytes, r.operations_count) for r in outcome.results] == [(768 * 1024, 192)]
+    assert outcome.measured == {}
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path != mounted.keys:
+            assert KEY not in path.read_text() and SECRET not in path.read_text()
+    elbencho(**OBJECTS).prepare([client], mounted, tmp_path)
+    assert mounted.store.objects == {"theirs": b"x"}
+
+
+@needs_s3
+def test_a_request_that_fails_is_not_sent_again(client: Host, mounted: OneBucket, tmp_path: Path) -> None:
+    failed: list[str] = []
+
+    def busy(method: str, target: str, number: int) -> tuple[int, bytes, dict[str, str]] | None:
+        if method == "PUT" and (target in failed or len(mounted.store.objects) == 5):
+            failed.append(target)
+            return refusal("SlowDown", "reduce your request rate", status=503)
+        return None
+
+    mounted.store.answer = busy
+    with pytest.raises(ProgramFailed, match="reduce your request rate") as error:
+        object_trial(client, mounted, tmp_path / "raw", threads=1, transfer="128 KiB")
+    assert len(failed) == 1
+    assert "lower in_flight" in error.value.next
+
+
+@needs_s3
+def test_a_body_that_is_cut_fails_the_load(client: Host, mounted: OneBucket, tmp_path: Path) -> None:
+    object_trial(client, mounted, tmp_path / "write")
+    name = max(mounted.store.objects)
+    mounted.store.objects[name] = mounted.store.objects[name][:-1]
+    load = elbencho(**OBJECTS, operation="read")
+    (tmp_path / "read").mkdir()
+    with pytest.raises(WorkloadError, match="Object too small"):
+        load.run([client], mounted, tmp_path / "read")
+
+
+CAMPAIGN = """
+name = "objects"
+clients = 2
+repetitions = 1
+settle = "0.1 s"
+quiet = "1 s"
+[testbed]
+kind = "virtual"
+disk = "directory"
+cpu_cap = false
+servers = 4
+[[filesystem]]
+kind = "seaweed_s3"
+replication = "001"
+[[workload]]
+kind = "elbencho"
+access = "buckets"
+operation = ["write", "read"]
+transfer = ["6 MiB", "12 MiB"]
+size = "48 MiB"
+threads = 2
+files = 2
+[[workload]]
+kind = "elbencho"
+access = "buckets"
+operation = "randread"
+transfer = "256 KiB"
+size = "48 MiB"
+threads = 2
+files = 2
+[[meter]]
+kind = "system"
+"""
+
+
+@needs_s3
+def test_bytes_of_servers_are_explained_by_objects_in_parts_and_whole(tmp_path: Path) -> None:
+    store = drivers.build("filesystems", "seaweed_s3", {})
+    assert isinstance(store, FileSystem)
+    if missing := lacking(store.checks()):
+        pytest.skip(missing)
+    wanted = campaign.parse(CAMPAIGN)
+    runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    results = open_results(tmp_path / "results")
+    calls: dict[tuple[str, int], list[int]] = {}
+    for record in results.latest():
+        assert (record.status, record.reason) == ("valid", "")
+        assert record.outcome is not None
+        assert {result.moved_bytes for result in record.outcome.results} == {48 * MIB}
+        (point,) = points(record, results.series(record))
+        operation = str(record.trial.workload.options["operation"])
+        counts = [result.operations_count for result in record.outcome.results]
+        calls[operation, counts[0]] = counts
+        assert record.amplification is not None
+        measured = {name: point.metrics[MEASURED[name]] for name in OPPOSITE}
+        derived = {name: point.metrics[f"derived_{MEASURED[name]}"] for name in OPPOSITE}
+        print(operation, counts, measured, derived)
+        if operation != "randread":  # of which the gateway fetches more than the range
+            assert measured == pytest.approx(derived, rel=TOLERANCE_RATIO, abs=TOLERANCE_RATIO)
+    assert calls == {
+        ("write", 8): [8, 8],
+        ("write", 4): [4, 4],
+        ("read", 8): [8, 8],
+        ("read", 4): [4, 4],
+        ("randread", 192): [192, 192],
+    }
+    assert verify(results).differences == ()

@@ -30,6 +30,7 @@ ADVICE: Mapping[str, str] = {  # by what an error has
     "InvalidAccessKeyId": "correct the keys",
     "AccessDenied": "let these keys list, read, write and delete in the bucket",
     "NoSuchBucket": "make the bucket, or correct its name",
+    "EntityTooSmall": "each part but an object's last has 5 MiB or more: raise transfer",
     "chmod 600": "it holds a secret",
     "onnection refused": "check that the store's gateway runs there",
     "CERTIFICATE_VERIFY_FAILED": "have the clients' system trust the endpoint's certificate",
@@ -94,5 +95,9 @@ def is_gone(text: str) -> bool:
 def refused(text: str, where: str) -> WorkloadError:
     """Return the error of a program that failed, with advice if the store's answer is a known one."""
     reason = next((line for line in reversed(text.splitlines()) if line.strip()), "no output").strip()
-    advice = next((advice for sign, advice in ADVICE.items() if sign in reason), "")
-    return StoreRefused(f"S3: {reason}", where=where, next=advice)
+    return StoreRefused(f"S3: {reason}", where=where, next=advice(reason))
+
+
+def advice(text: str) -> str:
+    """Return what to do about a store's answer; "" if that is not known."""
+    return next((advice for sign, advice in ADVICE.items() if sign in text), "")

@@ -133,6 +133,6 @@ def _calls(row: Row, entries_count: int, moved_bytes: int) -> int:
     size_bytes = count_of(row, "block size")
     if not size_bytes:
         return 0
-    if row["path type"] in TREES:
+    if row["path type"] in TREES and entries_count:  # elbencho counts none of the objects that it draws
         return entries_count * -(-count_of(row, "file size") // size_bytes)
     return -(-moved_bytes // size_bytes)
