@@ -134,6 +134,18 @@ def test_half_of_a_round_trip_is_added_in_each_direction_in_the_hosts_own_time()
     assert as_written(Virtual)._link.bare
 
 
+def test_a_kernel_that_lists_no_children_is_named_with_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(requirements, "_CHILDREN", tmp_path / "children")
+    asked = requirements.checks("directory", cpu_cap=False, disk_cap=False, memory_cap=False)
+    (lack,) = [check for check in asked if "CONFIG_PROC_CHILDREN" in check.fix]
+    assert not lack.ok
+    (tmp_path / "children").touch()
+    asked = requirements.checks("directory", cpu_cap=False, disk_cap=False, memory_cap=False)
+    assert [check.ok for check in asked if check.name == lack.name] == [True]
+
+
 @pytest.mark.parametrize("able", [True, False])
 def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(
     able: bool, monkeypatch: pytest.MonkeyPatch

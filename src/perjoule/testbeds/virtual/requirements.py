@@ -18,6 +18,7 @@ _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev "
     "one master br0 && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
+_CHILDREN = Path("/proc/thread-self/children")
 _TRIAL_S = 120.0  # a moment, but in an emulated machine
 _SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
 FIX_NETEM = (
@@ -55,6 +56,7 @@ def checks(
     ]
     all_checks = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
     all_checks += [_tool(name) for name in tools]
+    all_checks.append(_children())
     if all(check.ok for check in all_checks):
         all_checks += [_namespaces(), *([netem()] if delayed_links else [])]
     if disk in _format.MAKE:
@@ -87,6 +89,13 @@ def optional(disk: str) -> tuple[Check, ...]:
 def _tool(name: str) -> Check:
     path = shutil.which(name)
     return Check(f"tool {name}", path is not None, path or "missing", f"apt-get install {_PACKAGES[name]}")
+
+
+def _children() -> Check:
+    """Check whether the kernel lists a process's children, by which a host's processes are known."""
+    lists = _CHILDREN.exists()
+    detail = "listed by this kernel" if lists else "this kernel does not list them"
+    return Check("children of processes", lists, detail, "boot a kernel with CONFIG_PROC_CHILDREN")
 
 
 def _tried(script: str) -> "subprocess.CompletedProcess[str]":
