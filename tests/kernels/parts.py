@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONTRACT = "tests/live/test_filesystem_contract.py"
+BEEGFS = "tests/live/test_beegfs_kernel.py"
 RBD = "tests/live/test_rbd.py"
 ROOT = Path(__file__).parents[2]
 FILESYSTEMS = (
@@ -96,8 +97,12 @@ PARTS = {
     "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
     "beegfs": Part(
         "BeeGFS by the kernel's client, of a build beside the project with its module for that kernel",
-        ("tests/live/test_beegfs_kernel.py",),
+        (BEEGFS,),
         20,
+    ),
+    # 84 trials on seven deployments; each test takes longer than those of other parts may
+    "beegfs-paper": Part(
+        "the paper's campaign on it, at a scale", (BEEGFS, "-m", "slow", "--timeout", "7200"), 600
     ),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),

@@ -7,12 +7,15 @@ Where the module is loaded and a build of the servers at hand: the part `beegfs`
 import os
 import platform
 import subprocess
+import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
 from lacking import lacking
 from on_hosts import hosts_of, write
@@ -21,10 +24,13 @@ from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs.client import FIRST_NETWORK
 from perjoule.machine.mounts import in_kernel
+from perjoule.results.verification import verify
+from perjoule.store import open_results
 from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import LocalHost
 from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.network import PREFIX
+from places import ROOT
 from sshd import NEEDS_SSHD, Lab, until
 
 pytestmark = [
@@ -35,10 +41,18 @@ pytestmark = [
     pytest.mark.skipif(not FIRST_NETWORK.exists(), reason="this is not the machine's first network"),
 ]
 
+PERJOULE = Path(sys.executable).with_name("perjoule")
 LINK = "pj-beegfs"  # the client's, in the first network
 PATIENCE = "600 s"  # of each step: an emulated processor that others use brings it up in minutes
-# The first of the seven of the paper; it fits the 66,000 folders of a metadata server.
-BENEATH = {"kind": "ext4", "block": "1 KiB", "size": "2 GiB"}
+# The seven of the paper, which fit the 66,000 folders of a metadata server.
+BENEATH: list[dict[str, Any]] = [
+    *(
+        {"kind": kind, "block": f"{size} KiB", "size": "2 GiB"}
+        for kind in ("ext4", "xfs")
+        for size in (1, 2, 4)
+    ),
+    {"kind": "btrfs", "size": "2 GiB"},
+]
 
 
 class Here(LocalHost):
@@ -90,7 +104,7 @@ def test_a_server_that_was_killed_comes_back_to_a_client_that_reads_what_it_wrot
             look = ["pgrep", "-f", "[b]eegfs-storage cfgFile="]
             return server.run(look, timeout_s=20, check=False).returncode == 0
 
-        with beegfs(beneath=BENEATH).mount(hosts) as mounted:
+        with beegfs(beneath=BENEATH[0]).mount(hosts) as mounted:
             assert sorted(mounted.locate(verified(hosts, mounted))) == ["storage-1", "storage-2"]
             path = mounted.directories[client.name] / "kept"
             written = write(client, path)
@@ -106,3 +120,43 @@ def test_a_server_that_was_killed_comes_back_to_a_client_that_reads_what_it_wrot
             assert read.split()[0] == written
             mounted.alive()
         assert "beegfs_nodev" not in mounts()
+
+
+def paper(testbed: dict[str, Any], disk: dict[str, Any]) -> dict[str, Any]:
+    """The paper's campaign with its table of BeeGFS alone, on these hosts, with one of its disks beneath."""
+    before, mark, after = (
+        (ROOT / "examples" / "access-patterns.toml").read_text().partition("# [[filesystem]]")
+    )
+    table, end, loads = (mark + after).partition("# 6 GiB by both")
+    assert end, "the paper's campaign has its table of BeeGFS elsewhere"
+    tables = tomllib.loads(
+        before + "".join(line[2:] for line in table.splitlines(keepends=True)) + end + loads
+    )
+    (filesystem,) = [listed for listed in tables["filesystem"] if listed["kind"] == "beegfs"]
+    del filesystem["testbed"]
+    assert [listed | {"size": "2 GiB"} for listed in filesystem["beneath"]] == BENEATH
+    changed = {"clients": 1, "repetitions": 1, "quiet": "5 s", "shrink": 1024}
+    # At 5 Hz, the default, to read the counters would take all of an emulated processor.
+    meter = {"kind": "system", "rate": "0.2 Hz"}
+    beegfs_alone = [filesystem | {"beneath": disk, "patience": PATIENCE}]
+    return tables | changed | {"testbed": testbed, "meter": [meter], "filesystem": beegfs_alone}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beneath", BENEATH, ids=lambda table: "-".join(table.values()))
+def test_the_papers_campaign_runs_on_each_disk_beneath(
+    beneath: dict[str, Any], testbed: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "paper.toml").write_text(tomlkit.dumps(paper({"kind": "cluster", **testbed}, beneath)))
+    argv = [PERJOULE, "run", tmp_path / "paper.toml", "--into", tmp_path / "results"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = open_results(tmp_path / "results")
+    records = results.latest()
+    assert [(record.status, record.reason) for record in records] == [("valid", "")] * 12
+    block_bytes = 1024 * int(beneath.get("block", "4 KiB").split()[0])
+    for record in records:
+        disk = record.facts["beneath"]
+        assert isinstance(disk, dict)
+        assert (disk["type"], disk["block_bytes"]) == (beneath["kind"], block_bytes)
+    assert verify(results).differences == ()
