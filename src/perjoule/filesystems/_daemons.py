@@ -96,7 +96,7 @@ class Daemons:
         Args:
             what: what is awaited, as a noun.
             ready: polled; a WorkloadError counts as "not yet".
-            every_s: the pause between two polls.
+            every_s: the pause between two polls, at least; no shorter than a poll takes.
 
         Raises:
             TransientError: a daemon died, with its last output, or the time limit passed, with the last
@@ -105,6 +105,7 @@ class Daemons:
         reason = ""
         until_s = time.monotonic() + self.patience_s
         while True:
+            began_s = time.monotonic()
             try:
                 if ready():
                     return
@@ -113,7 +114,8 @@ class Daemons:
             self.alive()
             if time.monotonic() > until_s:
                 raise NotReady(f"{awaited} not reached within {self.patience_s:g} s{reason}")
-            time.sleep(every_s)
+            # As long as the look took: on a slow machine, to look would slow what is awaited.
+            time.sleep(max(every_s, time.monotonic() - began_s))
 
     def retry(self, awaited: str, work: Callable[[], object], *, every_s: float = 0.03) -> None:
         """Repeat what raises a WorkloadError until it does not, as `wait` does."""

@@ -77,6 +77,34 @@ def test_what_is_ready_is_polled_once_and_not_waited_for() -> None:
     assert asked == ["ready?"]
 
 
+class Clock:
+    """Time that passes by what is told alone."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.pauses_s: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, pause_s: float) -> None:
+        self.pauses_s.append(pause_s)
+        self.now_s += pause_s
+
+
+def test_a_pause_between_looks_is_no_shorter_than_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("perjoule.filesystems._daemons.time", clock)
+    looks_s = iter([0.01, 5.0, 0.5, 0.0])
+
+    def ready() -> bool:
+        clock.now_s += (look_s := next(looks_s))
+        return look_s == 0
+
+    Daemons(60.0).wait("a mount", ready, every_s=0.25)
+    assert clock.pauses_s == [0.25, 5.0, 0.5]
+
+
 def test_what_fails_at_first_is_repeated_until_it_works() -> None:
     failures = [WorkloadError("no pool yet"), WorkloadError("no quorum")]
 
