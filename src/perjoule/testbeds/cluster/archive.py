@@ -6,12 +6,12 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
+from perjoule.machine import portable
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model.units import MIB, bytes_text
 
 MOST_BYTES = 4096 * MIB  # of an archive: fio's logs of a day are a tenth
 MOST_MEMBERS = 10_000
-MOST_NAME_BYTES = 255  # of a file's name, as on Linux
 _MOST_TEXT_BYTES = MIB // 16  # of a long name, or of a header's extension
 _EXTENSIONS = (
     tarfile.GNUTYPE_LONGNAME,
@@ -49,11 +49,7 @@ def files(archive: IO[bytes]) -> Generator[tuple[str, IO[bytes]]]:
                 name = member.name.removeprefix("./")
                 if not member.isfile() or "/" in name:
                     continue
-                if (
-                    name in ("", ".", "..")
-                    or not name.isprintable()
-                    or len(name.encode(errors="replace")) > MOST_NAME_BYTES
-                ):
+                if portable.fault(name):  # with which no bundle could be made of the results, for one
                     raise tarfile.ReadError(f"a file called {name[:60]!r}")
                 content = tar.extractfile(member)
                 assert content is not None

@@ -28,6 +28,7 @@ class KeeperLine:
     def __init__(self, keeper: Keeper, folder: Path, together: Sequence[Keeper] = ()) -> None:
         self.keeper, self.folder, self._together = keeper, folder, together
         self._mark = folder.name
+        self.brought: set[Path] = set()  # files of this machine that came from the host
 
     def require_all(self) -> None:
         """Require the connections to all hosts of the run. Raises TransientError: one was lost."""

@@ -44,7 +44,7 @@ class Room:
                 self._line.fetch(self._there, copy)
                 for name, content in archive.files(copy):
                     if name not in self._sent:
-                        archive.write(content, self._here / name)
+                        archive.write(content, self._own(name))
         except tarfile.TarError as error:
             problem, host_name = (
                 f"what a program wrote did not come back whole ({error})",
@@ -54,6 +54,20 @@ class Room:
                 problem, where=host_name, next=f"it is in {self._there} on the host until the run ends"
             ) from None
         self._line.remove(self._there)
+
+    def _own(self, name: str) -> Path:
+        """Return the path of a file that may come from this host: what we or other hosts wrote stays as it is.
+
+        Raises tarfile.ReadError.
+        """
+        path = self._here / name
+        if path not in self._line.brought:
+            try:
+                path.open("xb").close()  # another host's may come at this moment
+            except FileExistsError:
+                raise tarfile.ReadError(f"a file called {name!r}, which is not its own") from None
+            self._line.brought.add(path)
+        return path
 
 
 class SshProgram(_process.Program):

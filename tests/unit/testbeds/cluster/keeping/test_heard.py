@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tarfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,7 @@ PAX_SPARSE: dict[str, Any] = {
         (packed(member("..")), "a file called '..'"),
         (packed(member("./.")), "a file called '.'"),
         (packed(member("a\nb")), "a file called 'a\\\\nb'"),
+        (packed(member("aux.json")), "a file called 'aux.json'"),
         (packed(member("x" * 300)), "a file called 'xxx"),
         (huge_name(tarfile.GNUTYPE_LONGNAME), "a name of 1 GiB"),
         (huge_name(tarfile.XHDTYPE), "a name of 1 GiB"),
@@ -287,6 +289,7 @@ PAX_SPARSE: dict[str, Any] = {
         "parent",
         "own",
         "line-feed",
+        "reserved",
         "long",
         "long-name",
         "pax",
@@ -298,6 +301,41 @@ PAX_SPARSE: dict[str, Any] = {
 def test_an_archive_that_no_run_made_is_refused_in_a_sentence_about_the_host(
     content: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (here := tmp_path / "here").mkdir()
+    refused = f"^h2: what a program wrote did not come back whole .*({why}).*on the host until"
+    with (
+        sending(content, tmp_path, monkeypatch) as host,
+        pytest.raises(WorkloadError, match=refused),
+        rooms([host], here),
+    ):
+        pass
+    assert all(re.fullmatch(r"log|f\d+", path.name) for path in here.iterdir())
+
+
+def test_a_host_brings_its_own_files_again_and_replaces_none_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here := tmp_path / "here").mkdir()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (elsewhere / "h3.json").write_text("of h3")
+    refused = "^h2: .*a file called 'h3.json', which is not its own"
+    with sending(packed(member("h2.json"), member("h3.json")), tmp_path, monkeypatch) as host:
+        for _ in range(2):
+            with rooms([host], here):
+                pass
+        with pytest.raises(WorkloadError, match=refused), rooms([host], elsewhere):
+            pass
+        assert (elsewhere / "h3.json").read_text() == "of h3"
+        (elsewhere / "h3.json").unlink()
+        (elsewhere / "h3.json").symlink_to(tmp_path / "nothing")
+        with pytest.raises(WorkloadError, match=refused), rooms([host], elsewhere):
+            pass
+        assert not (tmp_path / "nothing").exists()
+
+
+@contextmanager
+def sending(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SshHost]:
+    """A host that sends this archive of each folder."""
     (tmp_path / "archive").write_bytes(content)
     size = len(content) + len(str(len(content))) + 1
     running = f"""
@@ -307,13 +345,10 @@ case "$rest" in
 esac
 """
     keeper = host_that(tmp_path, monkeypatch, running=running)()
-    host = SshHost("h2", "client", "there", None, tmp_path, keeper, None)
-    (here := tmp_path / "here").mkdir()
-    refused = f"^h2: what a program wrote did not come back whole .*({why}).*on the host until"
-    with pytest.raises(WorkloadError, match=refused), rooms([host], here):
-        pass
-    assert all(re.fullmatch(r"log|f\d+", path.name) for path in here.iterdir())
-    keeper.close()
+    try:
+        yield SshHost("h2", "client", "there", None, tmp_path, keeper, None)
+    finally:
+        keeper.close()
 
 
 @pytest.mark.parametrize(
