@@ -256,6 +256,10 @@ def test_links_in_the_list_are_not_followed(bundle: Path, tmp_path: Path) -> Non
     (tmp_path / "other/bundles").symlink_to(tmp_path / "list/bundles")
     with pytest.raises(CampaignError, match="not a list of results"):
         publishing.add(bundle, tmp_path / "other")
+    (tmp_path / "third").mkdir()
+    (tmp_path / "third/README.md").symlink_to(tmp_path / "profile")
+    publishing.add(bundle, tmp_path / "third")
+    assert not (tmp_path / "profile").exists()
 
 
 def test_html_in_labels_is_text_on_every_page(bundle: Path, hostile: Path, tmp_path: Path) -> None:

@@ -122,7 +122,11 @@ def test_the_table_that_verify_reads_is_kept(results: store.Results, page: str) 
 def test_figures_are_as_wide_as_a_column_with_text_as_text(
     column: Column, inches: float, results: store.Results, tmp_path: Path
 ) -> None:
-    written = report.figures(results, tmp_path, column)
+    (folder := tmp_path / "figures").mkdir()
+    (folder / "timeline.svg").symlink_to(tmp_path / "profile")
+    written = report.figures(results, folder, column)
+    assert folder / "timeline.svg" in written
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
     assert {(path.suffix, path.read_bytes()[:4]) for path in written} == {
         (".svg", b"<svg"),
         (".pdf", b"%PDF"),

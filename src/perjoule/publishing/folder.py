@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from perjoule.machine import removal
@@ -43,8 +44,9 @@ def add(bundle: Path, into: Path) -> tuple[Entry, Path]:
     target = folder / f"{_slug(entry.title)}-{entry.id}{_SUFFIX}"
     with spoken(into):
         folder.mkdir(parents=True, exist_ok=True)
-        if not (into / "README.md").exists():
-            (into / "README.md").write_text(README, encoding="utf-8")
+        # a link stays as it is, wherever it leads
+        with suppress(FileExistsError), (into / "README.md").open("x", encoding="utf-8") as readme:
+            readme.write(README)
         partial = folder / f".{target.name}.partial"
         removal.remove_file(partial)  # a killed publisher's, or a link
         try:

@@ -9,7 +9,7 @@ from perjoule.figures.columns import Column, fitted
 from perjoule.report.index import entry, index
 from perjoule.report.page import page
 from perjoule.store import Results
-from perjoule.store.place import replace_file
+from perjoule.store.place import OpenFolder, entered, replace_file
 from perjoule.summary import mark_report
 from perjoule.views import drawings
 from perjoule.views.content import Content
@@ -47,11 +47,12 @@ def figures(results: Results, folder: Path, column: Column = "double") -> tuple[
     """Write every figure as SVG and as PDF, in the light theme, as wide as a journal's column."""
     content = Content(results)
     folder.mkdir(parents=True, exist_ok=True)
-    return tuple(
-        path
-        for name, spec in _complete(content)
-        for path in _draw(name, fitted(spec, column, rendering.svg), folder)
-    )
+    with entered(folder) as place:  # which may have links of a stranger's in it
+        return tuple(
+            path
+            for name, spec in _complete(content)
+            for path in _draw(name, fitted(spec, column, rendering.svg), place)
+        )
 
 
 def _complete(content: Content) -> Sequence[tuple[str, vega.Spec]]:
@@ -62,8 +63,8 @@ def _complete(content: Content) -> Sequence[tuple[str, vega.Spec]]:
     return list(drawn.items())
 
 
-def _draw(name: str, spec: vega.Spec, folder: Path) -> tuple[Path, Path]:
-    svg, pdf = folder / f"{name}.svg", folder / f"{name}.pdf"
-    svg.write_text(rendering.svg(spec), encoding="utf-8")
-    pdf.write_bytes(rendering.pdf(spec))
-    return svg, pdf
+def _draw(name: str, spec: vega.Spec, folder: OpenFolder) -> tuple[Path, Path]:
+    svg, pdf = f"{name}.svg", f"{name}.pdf"
+    folder.put(svg, rendering.svg(spec), durably=False)
+    folder.put(pdf, rendering.pdf(spec), durably=False)
+    return folder.path / svg, folder.path / pdf

@@ -89,13 +89,13 @@ class OpenFolder:
         """Wait until the names in it are on the disk. Raises OSError."""
         os.fsync(self.descriptor)
 
-    def put(self, name: str, content: str, *, durably: bool = True) -> None:
+    def put(self, name: str, content: str | bytes, *, durably: bool = True) -> None:
         """Write a file atomically: after a crash it is the old one or the new one, unless it is synced later
         with all else.
 
         Args:
             name: its own, or a path relative to this folder, whose folders are made.
-            content: text.
+            content: text in UTF-8, or bytes.
             durably: wait until it is on the disk.
 
         Raises:
@@ -106,13 +106,12 @@ class OpenFolder:
             with self.made(above[0]) as place:
                 place.put(str(PurePosixPath(*above[1:], file_name)), content)
             return
+        raw = content.encode() if isinstance(content, str) else content
         partial = f"{file_name}.partial"
         removal.remove_file(self.through / partial)  # a killed writer's, or a link
         try:
-            with os.fdopen(
-                os.open(partial, _NEW, 0o666, dir_fd=self.descriptor), "w", encoding="utf-8"
-            ) as file:
-                file.write(content)
+            with os.fdopen(os.open(partial, _NEW, 0o666, dir_fd=self.descriptor), "wb") as file:
+                file.write(raw)
                 if durably:
                     file.flush()
                     os.fsync(file.fileno())
