@@ -100,10 +100,6 @@ PARTS = {
         (BEEGFS,),
         20,
     ),
-    # 84 trials on seven deployments; each test takes longer than those of other parts may
-    "beegfs-paper": Part(
-        "the paper's campaign on it, at a scale", (BEEGFS, "-m", "slow", "--timeout", "7200"), 600
-    ),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),

@@ -24,6 +24,7 @@ from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs.client import FIRST_NETWORK
 from perjoule.machine.mounts import in_kernel
+from perjoule.model import value_at
 from perjoule.results.verification import verify
 from perjoule.store import open_results
 from perjoule.testbeds.cluster import SshCluster
@@ -156,7 +157,6 @@ def test_the_papers_campaign_runs_on_each_disk_beneath(
     assert [(record.status, record.reason) for record in records] == [("valid", "")] * 12
     block_bytes = 1024 * int(beneath.get("block", "4 KiB").split()[0])
     for record in records:
-        disk = record.facts["beneath"]
-        assert isinstance(disk, dict)
-        assert (disk["type"], disk["block_bytes"]) == (beneath["kind"], block_bytes)
+        disk = [value_at(record.facts, "filesystem", "beneath", key) for key in ("type", "block_bytes")]
+        assert disk == [beneath["kind"], block_bytes]
     assert verify(results).differences == ()
