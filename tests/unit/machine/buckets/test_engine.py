@@ -302,7 +302,7 @@ def test_a_list_without_end_is_given_up(
         with pytest.raises(engine.Refused, match=problem):
             engine.stored(client, order)
     finally:
-        client.close()
+        client.connection.close()
 
 
 def test_a_bucket_is_never_emptied_as_a_whole(tmp_path: Path, store: S3Store, keys: Path) -> None:
