@@ -257,11 +257,7 @@ judged() {
         [ $# = 3 ] && in_run "$2" && is_over "$3"
         return
       fi
-      if [ "$1 $2" = "-o remount,bind,nosymfollow" ]; then
-        why="$3 is not a folder of the run"
-        [ $# = 3 ] && in_run "$3"
-        return
-      fi
+      [ "$1 $2" != "-o remount,bind,nosymfollow" ] || { why="$3 is not a folder of the run"; [ $# = 3 ] && in_run "$3"; return; }
       [ "$1" = -t ] || return 1
       kind=$2
       shift 2
