@@ -17,6 +17,7 @@ TITLES = {
     "debian-13-vm": "Debian 13's kernel",
     "debian-12-vm-arm64": "Debian 12 on arm64",
     "debian-13-root": "Debian 13's packages",
+    "debian-12-uml": "Debian 12's packages under User-mode Linux",
 }
 HEADINGS = {
     "filesystems": "File systems",

@@ -88,9 +88,7 @@ def test_clients_read_every_object_of_one_data_set_in_each_epoch(lab: Lab) -> No
     outcome = lab.trial(training())
     names = [f"client-1/perjoule-objects/a/training/{number:09d}" for number in range(6)]
     assert sorted(lab.store.objects) == names
-    gets = Counter(
-        target for method, target in lab.store.requests if method == "GET" and "?" not in target
-    )
+    gets = Counter(target for method, target in lab.store.requests if method == "GET" and "?" not in target)
     assert gets == {f"/{BUCKET}/{name}": 2 for name in names}
     assert Counter(lab.sizes()) == Counter(2 * [len(content) for content in lab.store.objects.values()])
     assert len({*map(len, lab.store.objects.values())}) == 6, "sizes follow a distribution"
