@@ -256,7 +256,8 @@ def credentials(path: str) -> tuple[str, str]:
     except OSError as error:
         raise Refused("", f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (KeyError, ValueError, configparser.Error):  # whose words may have lines of the file
-        raise Refused("", f"{path} does not have aws_access_key_id and aws_secret_access_key") from None
+        form = "aws_access_key_id and aws_secret_access_key below [default]"
+        raise Refused("", f"{path} does not have {form}") from None
 
 
 class Objects:
@@ -307,9 +308,8 @@ class ObjectLoad:
             "head": store.head,
             "delete": lambda name, _: store.delete(name),
         }
-        operate = operations.get(
-            self.order["operation"], lambda name, content: store.get(name, content, room)
-        )
+        kind = self.order["operation"]
+        operate = operations.get(kind, lambda name, content: store.get(name, content, room))
         self.ready.wait()
         self.go.wait()
         while True:
@@ -393,8 +393,8 @@ def latencies_s(lengths_s: Iterable[float]) -> dict[str, float]:
 
 def stored(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Count the objects below the prefix, and their bytes."""
-    sizes_bytes = [object_bytes for _, object_bytes in store.names(order["prefix"])]
-    return {"objects_count": len(sizes_bytes), "bytes": sum(sizes_bytes)}
+    sizes = Counter(object_bytes for _, object_bytes in store.names(order["prefix"]))
+    return {"objects_count": sum(sizes.values()), "bytes": sum(size * n for size, n in sizes.items())}
 
 
 def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
