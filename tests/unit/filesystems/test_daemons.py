@@ -78,7 +78,7 @@ def test_what_is_ready_is_polled_once_and_not_waited_for() -> None:
 
 
 class Clock:
-    """Time that passes by what is told alone."""
+    """A clock that advances only when the test says so."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -550,7 +550,7 @@ def test_nothing_in_its_environment_is_heeded(host: Installed, *, by_sudo: bool)
 
 
 def test_a_function_in_its_environment_ends_it(host: Installed) -> None:
-    """A shell that it starts would take it for a command; sudo drops each, whatever it is told to keep."""
+    """A shell that it starts would take it for a command; sudo drops each, whatever it is configured to keep."""
     before = state(host)
     words = [word.encode() for word in verb("perjoule-put", in_run(host, "x"), "644", "", str(host.run))]
     asked = b"keep 0a1b2c3d\nrun 1 %d 0\n" % len(words) + b"".join(word + b"\0" for word in words)
